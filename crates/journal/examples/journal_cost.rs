@@ -1,4 +1,5 @@
-//! What the journal costs: `cargo run --release -p folddb-journal --example journal_cost [dir]`.
+//! Prints what the journal costs: `cargo run --release -p folddb-journal --example journal_cost
+//! [dir]`.
 //!
 //! Batches of one and of a hundred 20-byte records, with background work every 5 ms as in a store,
 //! then synced commits by one and by eight threads, then replay.
@@ -100,7 +101,7 @@ fn appends(dir: &Path, mode: AppendMode, handover: Handover, records: u32) -> Re
     })
 }
 
-/// Time that this thread has been on a CPU, as Linux reports it; 0 elsewhere.
+/// Nanoseconds that this thread has been on a processor, as Linux reports it; 0 on other systems.
 fn cpu_ns() -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     told.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)

@@ -1,8 +1,8 @@
 //! The segment after the active one, made before it is needed.
 //!
-//! Background work makes it. An append that rolls takes it, waits if background work is just making
-//! it, or makes it itself. Creating a file, syncing it and its directory takes milliseconds, which
-//! no append should wait for.
+//! Background work makes it. An append that rolls takes it; if background work is making it at that
+//! moment, the append waits; if there is none, the append makes it. Creating a file and syncing it
+//! and its directory takes milliseconds, and no append should wait for that.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use folddb_host::sync::{Condvar, Mutex};
 use crate::growth::next_segment_bytes;
 use crate::segment_file::{OpenSegment, SegmentMaker};
 
-/// Holds at most one segment for the log to continue in.
+/// Holds at most one segment, in which the log will continue.
 pub(crate) struct Ahead {
     slot: Mutex<Slot>,
     changed: Condvar,
 }
 
 struct Slot {
-    /// The segment to follow.
+    /// The active segment, which the made segment follows.
     after: Place,
     state: State,
 }
@@ -30,7 +30,7 @@ struct Place {
     number: FileNumber,
     /// Length of its file.
     len_bytes: u64,
-    /// Where the next begins.
+    /// The LSN at which the next segment begins.
     next_lsn: Lsn,
     /// When it became active, by the host's monotonic clock.
     since: Duration,
@@ -40,7 +40,7 @@ enum State {
     Empty,
     Making,
     Ready(OpenSegment),
-    /// The journal is closed: nothing follows.
+    /// The journal is closed: no segment is made any more.
     Over,
 }
 
@@ -52,8 +52,8 @@ impl Ahead {
         }
     }
 
-    /// Makes the next segment unless it is there or being made. It will have room for a frame of
-    /// this many bytes.
+    /// Makes the next segment, unless it exists or is being made. It has room for a frame of this
+    /// many bytes.
     pub(crate) fn make(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         let mut slot = self.slot.lock();
         if !matches!(slot.state, State::Empty) {
@@ -75,8 +75,8 @@ impl Ahead {
         outcome
     }
 
-    /// Ensures that `take` will find a segment; one that is made now has room for a frame of this
-    /// many bytes. Only the holder of the tail's lock calls it.
+    /// Ensures that [`Ahead::take`] finds a segment. If this makes the segment, it has room for a
+    /// frame of this many bytes. Only the holder of the tail's lock calls it.
     pub(crate) fn ensure(&self, maker: &SegmentMaker, frame_bytes: u64) -> Result<()> {
         loop {
             let mut slot = self.slot.lock();
@@ -92,8 +92,8 @@ impl Ahead {
         }
     }
 
-    /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to
-    /// continue in it.
+    /// Takes the segment that is ready, if there is one, to continue in it. Only the holder of the
+    /// tail's lock calls it.
     pub(crate) fn take(&self, now: Duration) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         match std::mem::replace(&mut slot.state, State::Empty) {
@@ -108,7 +108,8 @@ impl Ahead {
         }
     }
 
-    /// Closes it, and returns a segment that is no longer needed.
+    /// Makes no more segments, and returns the segment that is ready, if there is one: it is no
+    /// longer needed.
     pub(crate) fn end(&self) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         while matches!(slot.state, State::Making) {

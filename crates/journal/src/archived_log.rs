@@ -1,5 +1,5 @@
-//! History rewritten into one file for followers of the log: the end of a log that a crash left, or
-//! many small files of it.
+//! A part of the log, rewritten into one file for followers: the end of the log that a crash left,
+//! or many small files of it.
 //!
 //! ```text
 //!   before   | seg |  seg  durable|not known to be ...torn|  ahead  |          the next chain begins at n
@@ -12,11 +12,12 @@
 //!            x                        n
 //! ```
 //!
-//! Frames that were not known to be durable when a process died must not be read again from their
-//! file: the page cache may show bytes that the disk does not have, and their values get other
-//! places. So recovery copies the valid frames, from the first of these on, into a file with the
-//! format of a segment; its seal leads to where the next chain of segments begins. Called by the
-//! engine's recovery, and by the job that joins small files, before the edit that lists the file.
+//! When a process died, some frames were not known to be durable. They must not be read again from
+//! their file: the page cache may show bytes that the disk does not have, and recovery gives their
+//! values other places. So recovery copies the valid frames, from the first of these on, into a
+//! file with the format of a segment. Its seal leads to the LSN at which the next chain of segments
+//! begins. Recovery in the engine calls this, and the job that joins small files, before the edit
+//! that lists the file.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ use folddb_layout::segment::SegmentHeader;
 /// How many bytes are written at a time.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// A file that receives a part of the log.
+/// A file that a part of the log is written to.
 pub struct ArchivedLogWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
@@ -46,7 +47,7 @@ pub fn archived_log_path(dir: &Path, number: FileNumber) -> PathBuf {
 }
 
 impl ArchivedLogWriter {
-    /// Begins the file numbered `number`: the history from `first_lsn` to `next_lsn`.
+    /// Begins the file with this number, for the history from `first_lsn` to `next_lsn`.
     ///
     /// # Errors
     /// A failed call; then nothing is left behind.
@@ -76,7 +77,7 @@ impl ArchivedLogWriter {
         self.header.number
     }
 
-    /// Adds a batch, after those before it.
+    /// Adds a batch after the previous ones.
     ///
     /// # Errors
     /// A failed call.
@@ -92,7 +93,7 @@ impl ArchivedLogWriter {
         if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
     }
 
-    /// Ends it; its content is durable, its name not yet.
+    /// Ends the file. Its content is durable on return, but not its name.
     ///
     /// # Errors
     /// A failed call.
@@ -103,7 +104,7 @@ impl ArchivedLogWriter {
     }
 
     fn put_frame(&mut self, kind: FrameKind, count: u32, time_ms: Option<u64>, payload: &[u8]) -> Result<()> {
-        // The whole file is durable before anybody reads it, and this keeps each frame as long as
+        // The whole file is durable before anybody reads it. This value keeps each frame as long as
         // it was.
         let (first_seq, durable_lsn, prev_hash) = (self.next_seq, self.lsn, self.prev_hash);
         let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };

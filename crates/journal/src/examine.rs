@@ -1,9 +1,8 @@
-//! Reads the log past all damage, and lists the damage.
+//! Reads the log beyond all damage, and lists the damage.
 //!
-//! [`crate::replay`] refuses at the first damage. This continues after it with the next whole frame
-//! that can be found, and judges by the same rule: a hole is damage if something vouches for what
-//! was there, and a torn tail if nothing does. For examining stores that do not open, and for
-//! repair.
+//! [`crate::replay`] fails at the first damage. This continues with the next whole frame that can
+//! be found, and decides by the same rule: a hole is damage if something vouches for what was
+//! there, else a torn tail. It is for examining and repairing stores that do not open.
 //!
 //! ```text
 //!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 are beyond a hole
@@ -22,7 +21,7 @@ use crate::replay::{GAVE_UP, NEXT_IS_GONE, ReplayFrame, ReplayFrom, ends_here, w
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
-/// Bytes of a header that are hashed, and the hash.
+/// Bytes of a header: those that are hashed, and the hash.
 const HEADER_SAYS_BYTES: usize = 80;
 
 /// Something that is wrong.
@@ -34,24 +33,24 @@ pub struct LogFault {
     pub offset: u64,
     /// What is wrong.
     pub what: String,
-    /// From this LSN on nothing could be read,
+    /// Nothing could be read from this LSN on.
     pub lsn: Lsn,
-    /// up to this one; none if nothing whole follows.
+    /// Where whole frames continue; none if no whole frame follows.
     pub to_lsn: Option<Lsn>,
-    /// How many records are lost with it, if the frames around it show that.
+    /// How many records are lost, if the frames before and after show that.
     pub records: Option<u64>,
-    /// True where its contents are known anyway.
+    /// True if nothing is lost: the header could be restored, or the contents are in another file.
     pub costs_nothing: bool,
 }
 
-/// The end of the log as a power cut leaves it: what was there was never promised to anyone.
+/// The end of the log as a power cut leaves it: nothing there was known to be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornEnd {
     /// The segment.
     pub file: FileNumber,
     /// Where the whole frames end.
     pub lsn: Lsn,
-    /// Bytes beyond it that were written.
+    /// Bytes that were written after that.
     pub bytes: u64,
 }
 
@@ -60,15 +59,15 @@ pub struct TornEnd {
 pub struct LogReport {
     /// Segments in the directory.
     pub segments: u64,
-    /// Those of them that are needed.
+    /// How many of them are needed.
     pub needed: u64,
     /// Batches up to the first hole.
     pub batches: u64,
     /// Records in them.
     pub records: u64,
-    /// Batches beyond a hole.
+    /// Batches after the first hole.
     pub batches_beyond: u64,
-    /// Records in those.
+    /// Records in these.
     pub records_beyond: u64,
     /// Where the log begins.
     pub start_lsn: Lsn,
@@ -76,18 +75,18 @@ pub struct LogReport {
     pub end_lsn: Lsn,
     /// The highest LSN that anything vouches for.
     pub vouched_lsn: Lsn,
-    /// What is wrong, in the order of the LSNs, except for segments that cannot be placed, which
-    /// come first.
+    /// What is wrong: first faults of headers, then of whole frames, then holes, each in the order
+    /// of the log.
     pub faults: Vec<LogFault>,
     /// The torn end, if there is one.
     pub torn: Option<TornEnd>,
 }
 
-/// Visits all batches that can be found, oldest first; `beyond` is true from the first hole on. An
-/// error of `visit` is a fault of that batch.
+/// Visits all batches that can be found, oldest first. The second argument of `visit` is true after
+/// the first hole. An error of `visit` is a fault of that batch.
 ///
 /// # Errors
-/// The directory cannot be listed. A file that cannot be read is a fault of the log.
+/// The directory cannot be listed. If a file cannot be read, that is one of the faults.
 pub fn examine(
     host: &Host,
     dir: &Path,
@@ -123,14 +122,15 @@ pub fn examine(
     Ok(walk.judge(previous))
 }
 
-/// A place where a whole frame should be and is not.
+/// A place where a whole frame should be, but is not.
 struct Hole {
     fault: LogFault,
-    /// The seq that came next when it began.
+    /// The seq of the record that should be here, if known.
     next_seq: Option<Seq>,
-    /// Bytes from here on to the last of the segment that was written.
+    /// Bytes from here to the last byte of the segment that was written.
     bytes: u64,
-    /// There is a whole frame here that this version cannot read, or it is unknown what follows.
+    /// True if a whole frame is here that this version cannot read, or if it is not known what
+    /// follows.
     is_never_torn: bool,
 }
 
@@ -144,11 +144,11 @@ struct Walk<'a> {
     lsn: Lsn,
     next_seq: Option<Seq>,
     prev_hash: Option<u32>,
-    /// The seal of the last segment that was read says that another one follows.
+    /// True if the seal of the last segment that was read says that another one follows.
     owes_next: bool,
-    /// The seal of the previous segment announced the segment that is being read.
+    /// True if the seal of the previous segment announced the one that is being read.
     was_left_for: bool,
-    /// Segments whose bytes are in the file of another segment, each with that file.
+    /// Segments that are in the file of another segment, each with the number of that file.
     elsewhere: BTreeMap<FileNumber, FileNumber>,
     visit: &'a mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
 }
@@ -189,12 +189,13 @@ impl Walk<'_> {
             let mut header = None;
             match stands.get(&number) {
                 None | Some(Stands::Unused) => {}
-                // It is never skipped, not even if the log begins later: whose is it?
+                // It is never ignored, not even if the log begins later: the files of two stores
+                // are mixed.
                 Some(Stands::Whole(whole)) if whole.store_id != from.store_id => {
                     self.fault(number, 24, "the segment belongs to another store".to_owned());
                 }
                 Some(Stands::Whole(whole)) => header = Some(whole),
-                // Its LSNs do not matter: only later segments show whether it is needed.
+                // Only later segments show whether it is needed: its own LSNs prove nothing.
                 Some(Stands::Restored(restored, what)) => {
                     pending.push((number, what.clone(), is_needed(restored)));
                     live.extend(Some(*restored).filter(is_needed));
@@ -256,7 +257,7 @@ impl Walk<'_> {
 
     // ---- the walk -------------------------------------------------------------------------------
 
-    /// Steps over the boundary into `segment`.
+    /// Moves to the beginning of `segment`, and checks that it comes next.
     fn enter(&mut self, segment: &SegmentHeader, previous: Option<FileNumber>) {
         let is_next = match previous {
             None => segment.first_lsn <= self.lsn,
@@ -302,8 +303,8 @@ impl Walk<'_> {
                     if head.kind.is_seal() {
                         self.owes_next = head.kind == FrameKind::SealForNext;
                         self.note_end(segment, lsn + len);
-                        // A seal vouches for what is before it, but does not show what a hole has
-                        // lost.
+                        // A seal vouches for what is before it, but does not show what was lost in
+                        // a hole.
                         return if self.holes.is_empty() {
                             Ok(())
                         } else {
@@ -329,8 +330,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Examines what is beyond the last hole of a segment, as a replay that ends in the first one
-    /// does.
+    /// Examines what is after the last hole of a segment, as a replay does that ends in the first
+    /// hole.
     fn rest(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
         let known_lsn = self.holes.first().map_or(self.lsn, |hole| hole.fault.lsn);
         reader.wasted_bytes = 0;
@@ -466,7 +467,7 @@ impl Walk<'_> {
         }
         for Hole { mut fault, bytes, is_never_torn, .. } in holes {
             if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_never_torn) {
-                // What follows reached the disk out of order, and none of it was promised.
+                // What follows reached the disk out of order, and was not known to be durable.
                 report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
                 break;
             }
@@ -484,15 +485,16 @@ enum Stands {
     /// It was never used.
     Unused,
     Whole(SegmentHeader),
-    /// It is damaged, but its original contents are certain.
+    /// It is damaged, but its original bytes are certain.
     Restored(SegmentHeader, String),
-    /// The header of another segment, whole.
+    /// It is the whole header of another segment.
     Other(SegmentHeader, String),
     Damaged(String),
 }
 
-/// Segments under the name of another one, each with the file, as after two files were swapped: the
-/// checksum proves which segment it is, and the file of that name does not have it.
+/// Segments that are in the file of another one, for example after two files were swapped, each
+/// with the number of that file. The checksum proves which segment it is. A segment that is in its
+/// own file does not count.
 fn find_elsewhere(stands: &BTreeMap<FileNumber, Stands>, store_id: u128) -> BTreeMap<FileNumber, FileNumber> {
     let is_at_home =
         |number: FileNumber| matches!(stands.get(&number), Some(Stands::Whole(_) | Stands::Restored(..)));
@@ -510,8 +512,9 @@ fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentH
     SegmentHeader::decode(bytes, said).ok().filter(|header| header.number != number)
 }
 
-/// Restores a damaged header if the hashes leave no doubt: one byte is wrong, and only one value of
-/// it gives the right hash; or the frame after it is whole under the salt and LSN of the header.
+/// Restores a damaged header if the hashes prove its bytes: only one byte is wrong, and only one
+/// value of that byte gives the right hash; or the frame after the header is whole with the salt
+/// and LSN of the header.
 fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let len_bytes = reader.len_bytes();
     let mut bytes = reader.raw_header().ok()?.to_vec();

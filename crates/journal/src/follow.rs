@@ -1,16 +1,15 @@
-//! Following the log: batch by batch, from a place on, while it is written to.
+//! Following the log: reading it batch by batch, from a place on, while it is written.
 //!
-//! A follower reads files, and only what is durable in them: a reader of frames in memory would
-//! return batches that a power cut undoes. The owner of the files says which file has the history
-//! at an LSN: a segment, or an archived part that replaces it ([`crate::archived_log`]). A place
-//! without a whole frame is damage here, not an end, since everything before the end that it is
-//! given is durable.
+//! A follower reads files, and only what is durable in them: otherwise it could return batches that
+//! a power cut undoes. The owner of the files says which file has the history at an LSN: a segment,
+//! or an archived part that replaces it ([`crate::archived_log`]). The caller says up to which LSN
+//! the log is durable, so a place before that without a whole frame is damage.
 //!
-//! A follower of a log that *another process* writes knows no such end
+//! If *another process* writes the log, a follower does not know such an LSN
 //! ([`Follower::next_written`]): it gets what that process has written to the kernel, and waits at
-//! a place without a whole frame. Whether anything can follow there is decided as in replay
-//! ([`Follower::check_wait`]): if the manifest, or a frame beyond, says that the log was durable
-//! further on, it is damage.
+//! a place without a whole frame. [`Follower::check_wait`] decides as replay does whether such a
+//! place is damage: it is if the manifest, or a later frame, says that the log was durable beyond
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +28,7 @@ use crate::segment_reader::SegmentReader;
 pub struct HistoryFile {
     /// Its number.
     pub number: FileNumber,
-    /// A kept end of a log; else a segment.
+    /// True for an archived part of the log, false for a segment.
     pub is_kept: bool,
     /// Where it begins.
     pub first_lsn: Lsn,
@@ -40,7 +39,7 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Its place.
+    /// Its path.
     pub fn path(&self, dir: &Path) -> PathBuf {
         if self.is_kept { archived_log_path(dir, self.number) } else { segment_path(dir, self.number) }
     }
@@ -56,7 +55,8 @@ impl HistoryFile {
     }
 }
 
-/// The segments of the log in a directory whose headers are whole, oldest first.
+/// The segments of a store in a directory, oldest first. Segments without a whole header are left
+/// out.
 ///
 /// # Errors
 /// A failed call.
@@ -81,8 +81,8 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
     Ok(found)
 }
 
-/// The history in segments and archived parts of the log together, oldest first: no LSN is in two
-/// of these files. An archived part replaces what the segments have there. A segment that begins
+/// The files of the history, segments and archived parts together, oldest first: no LSN is in two
+/// of them. An archived part replaces what segments have of the same LSNs. A segment that begins
 /// within an archived part is replaced as a whole: if that part ends first, the rest of the segment
 /// is in the next part.
 pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
@@ -110,20 +110,20 @@ pub struct Followed<'a> {
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
-    /// When it was written, if it says so, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970; none if it does not say.
     pub time_ms: Option<u64>,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
 }
 
-/// What is at the place of a follower of another process's log.
+/// What is at the place of a follower, if another process writes the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written<'a> {
-    /// A batch, which it has passed.
+    /// A batch. The follower is now after it.
     Batch(Followed<'a>),
     /// No whole frame yet.
     NotYet,
-    /// No file has the history there: none yet, or no longer.
+    /// No file has the history at this place, not yet or no longer.
     NoFile,
 }
 
@@ -132,7 +132,7 @@ pub struct Follower {
     host: Host,
     dir: PathBuf,
     lsn: Lsn,
-    /// The previous segment has a seal that announces another one.
+    /// True if the seal of the previous segment announces another one.
     owes_next: bool,
     open: Option<Open>,
     payload: Vec<u8>,
@@ -141,19 +141,19 @@ pub struct Follower {
 struct Open {
     reader: SegmentReader,
     header: SegmentHeader,
-    /// The history continues in another file from here on.
+    /// From here on, another file has the history.
     next_lsn: Lsn,
-    /// Up to here it is examined.
+    /// The file is read up to here.
     end_lsn: Lsn,
 }
 
 /// What is at a place.
 enum Step {
-    /// Nothing durable yet; or nothing whole.
+    /// Nothing durable, or no whole frame, yet.
     Wait,
     /// No file has it.
     NoFile,
-    /// No batch here; the history continues at this LSN. Whether a segment must exist there.
+    /// No batch is here. The history continues at this LSN; true if a segment must exist there.
     Over(Lsn, bool),
     /// A batch, whose records are in the buffer.
     Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
@@ -177,14 +177,14 @@ impl Follower {
         self.lsn
     }
 
-    /// Whether a file must continue the history here: the previous segment was sealed for one that
-    /// was durable before.
+    /// Whether a file must have the history here: the seal of the previous segment announced one,
+    /// which was durable before.
     pub fn owes_next(&self) -> bool {
         self.owes_next
     }
 
-    /// Returns the next batch and passes it; none when there is no other that ends at or before
-    /// `durable_lsn`. `file_at` says which file has the history at an LSN.
+    /// Returns the next batch that ends at or before `durable_lsn`, and moves after it; none if
+    /// there is none. `file_at` says which file has the history at an LSN.
     ///
     /// # Errors
     /// Damage; a failed read.
@@ -208,11 +208,12 @@ impl Follower {
         }
     }
 
-    /// Returns the next batch of a log that another process writes, and passes it, once that
-    /// process has written it to the kernel. Nothing says that it is durable.
+    /// Returns the next batch of a log that another process writes, and moves after it, if that
+    /// process has written it to the kernel. It may not be durable.
     ///
     /// # Errors
-    /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
+    /// Damage; a failed read. What the writer does at the same time may cause either: then a later
+    /// call succeeds.
     pub fn next_written(&mut self, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Written<'_>> {
         loop {
             match self.step_written(file_at)? {
@@ -230,24 +231,25 @@ impl Follower {
     }
 
     /// Fails if this place was durable but has no whole frame now, so that none will ever appear.
-    /// `known_lsn` is up to where the manifest, read before this call, says that the log is
-    /// durable; if the files of the history are `given`, frames beyond this place are searched for
-    /// a higher one.
+    /// The manifest, read before this call, says that the log is durable up to `known_lsn`. If the
+    /// files of the history are `given`, their frames after this place are searched for a higher
+    /// durable LSN.
     ///
     /// # Errors
-    /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
+    /// Damage; a failed read. What the writer does at the same time may cause either: then a later
+    /// call succeeds.
     pub fn check_wait(&mut self, known_lsn: Lsn, given: Option<&[HistoryFile]>) -> Result<()> {
         let lsn = self.lsn;
         let vouched_lsn = given.map_or(Ok(0), |files| self.vouched_beyond(files))?.max(known_lsn);
         let Some(open) = self.open.as_mut().filter(|_| lsn < vouched_lsn) else { return Ok(()) };
         if open.reader.frame_now(&open.header, lsn)?.is_some() {
-            return Ok(()); // it has come since
+            return Ok(()); // it has been written since
         }
         let what = format!("no whole frame at LSN {lsn}, but the log was durable up to LSN {vouched_lsn}");
         Err(Error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
     }
 
-    /// How far the log is durable according to frames beyond this place.
+    /// The LSN up to which the log is durable, according to frames after this place.
     fn vouched_beyond(&mut self, files: &[HistoryFile]) -> Result<Lsn> {
         let lsn = self.lsn;
         let mut vouched_lsn = 0;
@@ -293,7 +295,7 @@ impl Follower {
     }
 }
 
-/// Passes a whole frame; the records of a batch are copied to `payload`.
+/// What a whole frame means for a follower. The records of a batch are copied to `payload`.
 fn step_over(frame: Frame<'_>, lsn: Lsn, header: &SegmentHeader, payload: &mut Vec<u8>) -> Step {
     let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
     match head.kind {
@@ -335,7 +337,8 @@ impl Open {
         if !(header.first_lsn..header.next_lsn()).contains(&lsn) {
             return Err(Error::corrupt(&reader.path, 48, format!("it has nothing at LSN {lsn}")));
         }
-        let next_lsn = file.next_lsn.min(header.next_lsn()); // of a segment that was the last one more was not known
+        // The caller may not know the end of the last segment.
+        let next_lsn = file.next_lsn.min(header.next_lsn());
         Ok(Open { reader, header, next_lsn, end_lsn: 0 })
     }
 }

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use crate::options::JournalOptions;
 
-/// How many times longer or shorter a segment may be than the previous one. Creating one takes some
-/// milliseconds; at full speed the third segment is long enough to cover that.
+/// How many times longer or shorter than the previous one a segment may be. Creating a segment
+/// takes a few milliseconds; at full speed, filling the third segment takes longer than that.
 const TIMES: u64 = 4;
 
-/// If half a segment was filled sooner, it was too short: the next would soon have to be made.
+/// If half a segment was filled in less time, it was too short: the next one would be needed soon.
 const SOON: Duration = Duration::from_secs(1);
 
-/// If half a segment took longer, it was too long: most of it stayed empty.
+/// If half a segment took more time, it was too long.
 const LATE: Duration = Duration::from_secs(60);
 
-/// The length of the segment after one of `len_bytes`, half of which was filled in `half_took`,
-/// within what `options` allow.
+/// The length of the segment after one of `len_bytes`, within the bounds of `options`. Filling half
+/// of the previous one took `half_took`.
 pub(crate) fn next_segment_bytes(len_bytes: u64, half_took: Duration, options: &JournalOptions) -> u64 {
     let wanted = if half_took < SOON {
         len_bytes.saturating_mul(TIMES)

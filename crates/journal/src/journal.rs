@@ -8,9 +8,9 @@
 //!   idleness  when background work saw the last frame             background work
 //! ```
 //!
-//! Locks are taken in the order idleness, tail, ahead; group is taken with no other. Nothing waits
-//! for the disk with a lock held, except an append that rolls before background work has made the
-//! next segment.
+//! Locks are taken in the order idleness, tail, ahead; group is taken with no other. No thread
+//! holds a lock while it waits for the disk, except an append that rolls before background work has
+//! made the next segment.
 
 use std::io;
 use std::path::Path;
@@ -30,17 +30,18 @@ use crate::options::JournalOptions;
 use crate::segment_file::SegmentMaker;
 use crate::tail::Tail;
 
-/// How far an append has got when it returns.
+/// Where the frame of an append is when the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// In a buffer of this process; the next background work, sync or `Process` append writes it.
+    /// In a buffer of this process. Background work, a sync, a `Process` append, or the append that
+    /// fills the buffer writes it.
     Buffered,
-    /// With the kernel: it survives the death of the process.
+    /// In the kernel: it survives the death of the process.
     Process,
 }
 
-/// Makes the values durable that frames appended before the call point to. Each sync of the log
-/// begins with it, so no durable frame points to something that is not durable.
+/// Makes the values durable that frames point to which were appended before the call. Each sync of
+/// the log first calls it, so no durable frame points to a value that is not durable.
 pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Where a journal begins.
@@ -55,7 +56,7 @@ pub struct JournalStart {
     pub next_seq: Seq,
 }
 
-/// A living segment.
+/// A live segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
     /// Its file.
@@ -68,8 +69,8 @@ pub struct SegmentFacts {
     pub len_bytes: u64,
 }
 
-/// The handle that appends. Dropping it without [`Journal::close`] is like the death of the
-/// process.
+/// The handle that appends. Dropping it without [`Journal::close`] leaves the log as if the process
+/// had died.
 pub struct Journal {
     shared: Arc<JournalSync>,
 }
@@ -84,7 +85,7 @@ pub struct JournalSync {
     group_done: Condvar,
     idleness: Mutex<Idleness>,
     poison: OnceLock<Error>,
-    /// The manifest says, durably, that the log is durable up to here.
+    /// The manifest says, durably, that the log is durable up to this LSN.
     vouched_lsn: AtomicU64,
     /// Makes durable what frames point to.
     sync_before: Option<SyncBefore>,
@@ -96,9 +97,9 @@ struct ToSync {
     sealed: Vec<(FileNumber, Lsn, Arc<dyn AppendSync>)>,
     /// The active segment.
     syncer: Arc<dyn AppendSync>,
-    /// Everything before this LSN is durable then.
+    /// Then everything before this LSN is durable.
     target: Lsn,
-    /// Why the buffer is not included, if it is not.
+    /// The error if the buffer could not be written and is not included.
     handed_on: Result<()>,
 }
 
@@ -106,24 +107,24 @@ struct ToSync {
 #[derive(Default)]
 struct Group {
     has_leader: bool,
-    /// Sleeping threads that have come since the last sync ended.
+    /// How many threads have come since the last sync ended and are sleeping.
     waiting: usize,
-    /// How many threads shared the last sync, including its leader: as many are expected to come
-    /// again.
+    /// How many threads shared the last sync, including its leader: as many are expected for the
+    /// next.
     expected: usize,
     /// How many syncs have ended.
     round: u64,
     /// How long the last one took, which is how long to wait for the expected threads.
     took: Duration,
-    /// For this many rounds no thread is expected, since waiting was in vain.
+    /// For this many more rounds no thread is expected, since waiting was useless.
     hasty_rounds: u32,
 }
 
-/// The longest wait for expected threads; if a test drives the threads there is no time, and no
+/// The longest wait for expected threads. If a test schedules the threads, there is no time, and no
 /// wait.
 const PATIENCE_MAX: Duration = Duration::from_millis(if cfg!(folddb_schedules) { 0 } else { 1 });
 
-/// Rounds without waiting after one in which that was in vain.
+/// The number of rounds without waiting after a useless wait.
 const HASTY_ROUNDS: u32 = 8;
 
 impl Group {
@@ -147,12 +148,12 @@ struct Idleness {
 impl Journal {
     /// Begins a fresh chain of segments.
     ///
-    /// If a log was replayed before, all of it must be in runs, and the manifest's log must start
-    /// at `first_lsn`, durably, before the first append: nothing connects the old chain with this
-    /// one.
+    /// If a log was replayed before, all of it must be in runs, and the manifest must say, durably,
+    /// that the log starts at `first_lsn`, before the first append: nothing connects the old chain
+    /// with this one.
     ///
     /// # Errors
-    /// The first segment cannot be made; then nothing is left behind.
+    /// The first segment cannot be made. Then nothing is left behind.
     pub fn start(
         host: &Host,
         dir: &Path,
@@ -163,7 +164,7 @@ impl Journal {
         Journal::start_behind(host, dir, start, options, numbers, None)
     }
 
-    /// As [`Journal::start`]; each sync first calls `sync_before`, which makes durable what the
+    /// As [`Journal::start`]. Each sync first calls `sync_before`, which makes durable what the
     /// frames of that sync point to.
     ///
     /// # Errors
@@ -199,13 +200,13 @@ impl Journal {
         Ok(Journal { shared: Arc::new(shared) })
     }
 
-    /// Appends a batch of `count` records as one frame, and returns the LSN after it: once that is
-    /// durable, so is the batch. `first_seq` must be the seq after the last batch's.
+    /// Appends a batch of `count` records as one frame, and returns the LSN after it: when the log
+    /// is durable up to there, the batch is durable. `first_seq` must be the seq after the last
+    /// batch's.
     ///
     /// # Errors
-    /// `NoSpace`: it is as if the append had not been tried, and a later one may succeed.
-    /// `InvalidInput`: the batch is too large for a segment, or its seq is not the next. `Poisoned`
-    /// or `Closed`: see the kinds.
+    /// `NoSpace`: nothing has changed, and a later append may succeed. `InvalidInput`: the batch is
+    /// too large for a segment, or its seq is not the next. `Poisoned` or `Closed`: see the kinds.
     #[inline]
     pub fn append(&mut self, first_seq: Seq, count: u32, payload: &[u8], handover: Handover) -> Result<Lsn> {
         self.append_at(first_seq, count, payload, None, handover)
@@ -233,7 +234,7 @@ impl Journal {
         Ok(tail.end_lsn)
     }
 
-    /// Where the next frame goes, unless it opens a segment.
+    /// The LSN of the next frame, unless it begins a new segment.
     pub fn end_lsn(&self) -> Lsn {
         self.shared.end_lsn()
     }
@@ -243,23 +244,25 @@ impl Journal {
         Arc::clone(&self.shared)
     }
 
-    /// Seals the last segment, waits until everything is durable, and returns where the log ends.
-    /// Later appends fail.
+    /// Seals the last segment, waits until everything is durable, and returns the LSN at which a
+    /// later chain of segments may begin. Later appends fail.
     ///
     /// # Errors
-    /// A write or sync failed now or before; `NoSpace` when buffered batches do not fit the disk.
+    /// `Poisoned` if a write or sync failed, now or before; `NoSpace` if the disk has no room for
+    /// buffered batches.
     pub fn close(self) -> Result<Lsn> {
         self.shared.close()
     }
 }
 
 impl JournalSync {
-    /// Waits until everything before `lsn` is durable. Callers that come while a sync runs share
-    /// the next.
+    /// Waits until everything before `lsn` is durable. Callers that come while a sync is running
+    /// share the next one.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is still
-    /// in the buffer and does not fit the disk; `InvalidInput` for an LSN that was never given out.
+    /// `Poisoned` if a write or sync failed, now or before; `NoSpace` if a frame before `lsn` is
+    /// still in the buffer and the disk has no room for it; `InvalidInput` if `lsn` is beyond the
+    /// end of the log.
     pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             if self.durable_lsn() >= lsn {
@@ -276,12 +279,12 @@ impl JournalSync {
         }
     }
 
-    /// Makes the caller the leader, unless it has slept because another one led or was expected:
-    /// then it must check again.
+    /// Makes the caller the leader of a sync. None if another thread led one in the meantime: then
+    /// the caller must check again.
     ///
-    /// The threads that shared the last sync were released a moment ago, and if they only commit,
-    /// they all come again at once. So the last of them leads, and no sync begins without threads
-    /// that would then wait for the next.
+    /// The threads that shared the last sync were released a moment ago. If they only commit, they
+    /// all come again soon. So the last of them leads: otherwise the first would begin a sync at
+    /// once, and the others would wait for the one after it.
     fn lead(&self, lsn: Lsn) -> Option<Leader<'_>> {
         let mut group = self.group.lock();
         let round = group.round;
@@ -299,7 +302,8 @@ impl JournalSync {
                 self.group_done.wait(&mut group);
                 return None;
             }
-            // The first to come ensures that a sync begins.
+            // The first thread waits for a limited time, so that a sync begins even if the others
+            // do not come.
             let patience = group.took.min(PATIENCE_MAX);
             self.group_done.wait_for(&mut group, patience);
             if group.round != round {
@@ -316,24 +320,25 @@ impl JournalSync {
         Some(Leader { journal: self, since: self.maker.host.clock.monotonic() })
     }
 
-    /// All before this LSN is durable.
+    /// Everything before this LSN is durable.
     #[inline]
     pub fn durable_lsn(&self) -> Lsn {
         self.durable_lsn.load(Ordering::Acquire)
     }
 
-    /// Where the next frame goes, unless it opens a segment.
+    /// The LSN of the next frame, unless it begins a new segment.
     pub fn end_lsn(&self) -> Lsn {
         self.tail.lock().end_lsn
     }
 
-    /// Does the slow work ahead of appends: writes what is buffered, prepares the next window and
-    /// the next segment, and vouches for the last sync when no batch does. Call it every 5 to 10
-    /// ms; `now` is the host's monotonic time. Costs a few dozen nanoseconds when there is nothing
-    /// to do.
+    /// Does slow work before appends need it: writes what is buffered, and prepares the next window
+    /// and the next segment. If no batch comes, it appends a mark that says what is durable. Call
+    /// it every 5 to 10 ms; `now` is the host's monotonic time. It costs a few dozen nanoseconds if
+    /// there is nothing to do.
     ///
     /// # Errors
-    /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
+    /// `NoSpace` if the next segment cannot be made or the buffer cannot be written: the next call
+    /// tries again. `Poisoned` and `Closed`: see the kinds.
     pub fn background(&self, now: Duration) -> Result<()> {
         let mut idleness = self.idleness.lock();
         let mut tail = self.open_tail()?;
@@ -352,7 +357,7 @@ impl JournalSync {
         let syncer = Arc::clone(&tail.active.syncer);
         drop(tail);
         drop(idleness);
-        let _ = syncer.prepare(); // a hint: an append finds its own window if need be
+        let _ = syncer.prepare(); // only a hint: an append can map its window itself
         if is_half_full {
             self.ahead.make(&self.maker, 0).map_err(|error| self.making_failed(error))?;
         }
@@ -364,8 +369,8 @@ impl JournalSync {
         self.vouched_lsn.fetch_max(lsn, Ordering::AcqRel);
     }
 
-    /// Whether nothing was appended for a while, and more is durable than the manifest says: then
-    /// an edit of it is worth its sync. True at most once in that time.
+    /// Whether nothing was appended for a while (`vouch_after`), and more is durable than the
+    /// manifest says: then an edit should say it. True at most once in that time.
     pub fn is_to_be_vouched(&self, now: Duration) -> bool {
         if self.durable_lsn() <= self.vouched_lsn.load(Ordering::Acquire) {
             return false;
@@ -379,7 +384,7 @@ impl JournalSync {
         is_due
     }
 
-    /// The live segments, oldest first; the last is being appended to.
+    /// The live segments, oldest first. The last one is active.
     pub fn segments(&self) -> Vec<SegmentFacts> {
         let tail = self.tail.lock();
         let sealed = tail.sealed.iter().map(|segment| SegmentFacts {
@@ -398,9 +403,9 @@ impl JournalSync {
         sealed.chain([active]).collect()
     }
 
-    /// Drops the segments that are entirely before `lsn`; never the active one. The caller removes
-    /// their files once the manifest says, durably, that the log starts at `lsn`. They no longer
-    /// need a sync.
+    /// Drops the segments that are entirely before `lsn`, except the active one, and returns their
+    /// numbers. The caller removes their files when the manifest says, durably, that the log starts
+    /// at `lsn`. They no longer need a sync.
     pub fn retire_before(&self, lsn: Lsn) -> Vec<FileNumber> {
         let mut tail = self.tail.lock();
         let count = tail.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
@@ -412,8 +417,8 @@ impl JournalSync {
         self.tail.lock().sealed_lsn.is_some()
     }
 
-    /// Cuts off what the last segment does not need after its seal, if it is kept after
-    /// [`Journal::close`]. If that fails, the rest is harmless.
+    /// Cuts the file of the last segment after its seal, for a caller that keeps it after
+    /// [`Journal::close`]. If that fails, the unused bytes do no harm.
     pub fn cut_closed(&self) {
         let tail = self.tail.lock();
         if let Some(sealed_lsn) = tail.sealed_lsn {
@@ -421,12 +426,12 @@ impl JournalSync {
         }
     }
 
-    /// Releases files and windows; to be called after [`Journal::close`], or instead of it when the
+    /// Releases files and windows. Call it after [`Journal::close`], or instead of that if the
     /// journal has failed.
     pub fn let_go(&self) {
         let unused = self.ahead.end();
         let gone = self.tail.lock().let_go();
-        drop((unused, gone)); // unmapping takes its time
+        drop((unused, gone)); // without the lock: unmapping takes time
     }
 
     /// Fails if writes have stopped, with the reason.
@@ -452,7 +457,7 @@ impl JournalSync {
         Ok(tail)
     }
 
-    /// Adds a frame, in the next segment where this one is full.
+    /// Adds a frame; if the segment is full, in the next one.
     #[inline]
     fn put(
         &self,
@@ -462,7 +467,7 @@ impl JournalSync {
         time_ms: Option<u64>,
         handover: Handover,
     ) -> Result<()> {
-        // A segment that was made ahead may be too short for a long frame, and is then left unused.
+        // A segment that was made ahead may be too short for a long frame. Then it stays empty.
         while !tail.fits(payload.len()) {
             self.roll(tail, payload.len())?;
         }
@@ -492,8 +497,8 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Makes everything durable that was appended before the call. Returns the LSN where that ends,
-    /// and why frames stay in the buffer if they do. One caller at a time.
+    /// Makes everything durable that was appended before the call. Returns the LSN up to which it
+    /// did, and the error if frames remain in the buffer. One caller at a time.
     fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
         let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
         if let Some(sync_before) = &self.sync_before {
@@ -512,8 +517,8 @@ impl JournalSync {
     }
 
     /// Writes what is buffered, and returns what must be synced. If the disk has no room for the
-    /// buffer, that is what the kernel already has: a thread that waits for this does not fail
-    /// because of frames that others have buffered.
+    /// buffer, only what the kernel already has is synced: a thread that waits for that does not
+    /// fail because of frames that others have buffered.
     fn to_sync(&self) -> Result<ToSync> {
         let mut tail = self.tail.lock();
         let handed_on = tail.write_buffer().map_err(|error| self.write_failed(&tail, error));
@@ -544,20 +549,20 @@ impl JournalSync {
         let sealed = tail.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0);
         match sealed.map_err(|error| self.write_failed(&tail, error)) {
             Ok(()) => tail.sealed_lsn = Some(tail.end_lsn),
-            // Without its seal the log ends like that of a process that died; nothing is lost.
+            // Without a seal the log ends as after the death of the process. Nothing is lost.
             Err(error) if error.kind() == ErrorKind::NoSpace => {}
             Err(error) => return Err(error),
         }
         tail.is_closed = true;
         let frames_end_lsn = tail.end_lsn;
-        // Where the next segment would begin, or does begin if it could not be removed.
+        // The beginning of the next segment, whether or not that exists.
         let end_lsn = tail.active.header.next_lsn();
         drop(tail);
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
-        // Only a seal says that there is nothing between the last frame and the end; edits of the
-        // manifest say how far the log is durable.
+        // Without a seal, the log is not durable beyond the last frame: only a seal says that
+        // nothing is between that frame and the end.
         self.sync_to(frames_end_lsn)?;
         let mut tail = self.tail.lock();
         tail.end_lsn = end_lsn;
@@ -567,7 +572,8 @@ impl JournalSync {
         Ok(end_lsn)
     }
 
-    /// The error of a failed append. A full disk left everything as it was; anything else poisons.
+    /// The error of a failed append. A full disk has changed nothing; any other error poisons the
+    /// journal.
     #[cold]
     fn write_failed(&self, tail: &Tail, error: io::Error) -> Error {
         let error = Error::io("append to", &tail.active.path, error);
@@ -586,7 +592,7 @@ impl JournalSync {
         }
     }
 
-    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
+    /// Forbids all writes from now on. Returns the error with the first cause.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the journal takes no more writes: {cause}"));
@@ -594,7 +600,7 @@ impl JournalSync {
     }
 }
 
-/// Leads a sync; when it is dropped, for any reason, the others wake and check.
+/// The leader of a sync. When it is dropped, for any reason, the other threads wake up and check.
 struct Leader<'a> {
     journal: &'a JournalSync,
     since: Duration,

@@ -2,26 +2,27 @@
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
-//!   LSN     0          c          2c         3c
-//!   log     |segment f3|segment f7|segment f8|...        c = bytes of a segment after its header
-//!           [frames SEAL...]      ^ active   ^ made ahead by background work
+//!   LSN     0           x            y            z
+//!   log     |segment f3 |segment f7  |segment f8  |...     each segment may have another length
+//!           [frames SEAL...]         ^ active     ^ made ahead by background work
 //! ```
 //!
 //! A batch is one frame; [`Journal::append`] writes it to the kernel, mostly without a system call,
-//! and [`JournalSync::sync_to`] makes it durable; one sync serves all that wait. [`replay`] reads
-//! the frames back, and distinguishes a torn tail, which it cuts, from damage, which it refuses;
-//! [`examine`] names all damage and continues after it. The bytes are in `folddb_layout::{segment,
+//! and [`JournalSync::sync_to`] makes it durable; one sync is for all threads that wait. [`replay`]
+//! reads the frames, and distinguishes a torn tail, which it cuts, from damage, which is an error.
+//! [`examine`] lists all damage and continues after it. The bytes are in `folddb_layout::{segment,
 //! frame}`.
 //!
 //! Invariants:
 //!
-//! - LSNs grow, and each segment owns a fixed range of them, full or not. Seqs are dense.
+//! - LSNs grow, and each segment has a fixed range of them, full or not. Seqs have no gaps.
 //! - Segments are written once. Recovery never appends to an existing one; it begins a fresh chain.
 //! - Segments are synced in the order of their LSNs, so everything before `durable_lsn` is durable.
 //! - After a failed write or sync nothing more is written: every later append and sync returns the
-//!   first cause. A full disk is not a failure: the append did not happen, and the next may.
-//! - Nothing slow happens under the lock of an append as long as [`JournalSync::background`] is
-//!   called every few milliseconds. If it comes too late, an append makes the next segment itself.
+//!   first cause. A full disk is not a failure: that append did not happen, and a later one may
+//!   succeed.
+//! - Appends do nothing slow under their lock as long as [`JournalSync::background`] is called
+//!   every few milliseconds. If that is late, an append makes the next segment itself.
 
 #![forbid(unsafe_code)]
 

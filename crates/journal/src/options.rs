@@ -5,23 +5,26 @@ use std::time::Duration;
 use folddb_base::limits::SEGMENT_BYTES;
 use folddb_host::AppendMode;
 
-/// Shortest segment, in bytes: what the log of a small store takes from the disk.
+/// The length of the shortest segment, in bytes: the disk space that the log of a small store
+/// takes.
 const SEGMENT_BYTES_MIN: u64 = 128 << 10;
 
 /// How the journal uses its files.
 #[derive(Clone, Debug)]
 pub struct JournalOptions {
-    /// Longest file of a segment, in bytes. No batch can be larger.
+    /// The longest file of a segment, in bytes. A batch must fit into one. Default 64 MiB.
     pub segment_bytes: u64,
-    /// Length of the first and the shortest segments, in bytes, if that is less.
+    /// Length of the first and the shortest segments, in bytes, unless `segment_bytes` is less.
+    /// Default 128 KiB.
     pub segment_bytes_min: u64,
-    /// How frames get into the file.
+    /// How frames are written to the file.
     pub append_mode: AppendMode,
-    /// The most bytes of `Buffered` frames that wait.
+    /// The most bytes of `Buffered` frames that wait. Default 256 KiB.
     pub buffer_bytes_max: usize,
-    /// After this long without a batch, a mark vouches for what was synced last.
+    /// After this time without a batch, a mark says what is durable. Default 20 ms.
     pub mark_after: Duration,
-    /// After this long without a batch, an edit of the manifest should vouch for it.
+    /// After this time without a batch, an edit of the manifest should say what is durable. Default
+    /// 1 s.
     pub vouch_after: Duration,
 }
 

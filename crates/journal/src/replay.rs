@@ -1,8 +1,8 @@
-//! Reading the log back after a close or a crash.
+//! Reading the log after a close or a crash.
 //!
-//! The walk goes from the log's start over all whole frames, segment by segment, to the first place
-//! p where there is none. The meaning of p depends on H, the highest LSN that anything vouches for:
-//! frames before p, frames found beyond p, or the manifest.
+//! The walk goes from the start of the log over all whole frames, segment by segment, to the first
+//! place p without one. What p means depends on H, the highest LSN up to which something says that
+//! the log was durable: a frame before p, a frame found after p, or the manifest.
 //!
 //! ```text
 //!   p >= H   nothing acknowledged as durable is missing: a torn tail. The log ends at p; frames beyond it
@@ -10,25 +10,26 @@
 //!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
 //! ```
 //!
-//! Frames beyond p matter only if they vouch for more than p, so no others are hashed. If the
+//! Frames after p matter only if they vouch for an LSN above p, so only these are hashed. If the
 //! search has hashed several times the length of the segment for bytes that only look like frames
-//! (from values that somebody has made up for this), the log is refused.
+//! (values may be made for that on purpose), that is an error.
 //!
-//! A frame that was not durable may point to values that never reached the disk, since log and
-//! value log reach it independently. So [`replay_checked`] considers a frame at or beyond H whole
-//! only if its values are; frames before H have their values because of the order of syncs, and
-//! these are not examined.
+//! A frame that was not durable may point to values that are not on the disk, since the log and the
+//! value log are written independently. So [`replay_checked`] counts a frame that is not before H
+//! as whole only if its values are whole. Frames before H have their values because of the order of
+//! syncs, so these values are not examined.
 //!
 //! A segment is durable, with its header and its name, before the seal of the previous one
-//! announces it. If none follows such a seal, it was lost, no matter where p and H are.
+//! announces it. If no segment follows such a seal, it was lost: that is damage wherever p and H
+//! are.
 //!
-//! A segment has its full length before its first frame is written, so one that ends without a seal
-//! and is shorter was cut, and not by a crash: that is damage no matter where p and H are.
+//! A segment has its full length before its first frame is written. So a segment without a seal
+//! that is shorter was cut, but not by a crash: that is damage wherever p and H are.
 //!
-//! A failed read is never taken for the end. A segment that is missing between two others is
-//! damage. The rule is Pebble's of 2025, with a durable LSN in every frame; the limit of any such
-//! rule is that nothing vouches for the last group before the end, unless a mark, a seal or the
-//! manifest came after it.
+//! A failed read never counts as the end. A segment that is missing between two others is damage.
+//! The rule is that of Pebble (2025), with a durable LSN in every frame. Any such rule has a limit:
+//! nothing vouches for the last commits before the end, unless a mark, a seal or an edit of the
+//! manifest came after them.
 
 use std::path::Path;
 
@@ -40,7 +41,7 @@ use folddb_layout::segment::SegmentHeader;
 
 use crate::segment_reader::SegmentReader;
 
-/// Why an end that looks torn may be refused: that is better than cutting what was promised.
+/// Why an end that looks torn may be an error: that is better than to cut what is durable.
 pub(crate) const GAVE_UP: &str =
     "too many bytes beyond look like frames and are not, so whether something durable follows is not known";
 
@@ -56,9 +57,9 @@ pub struct ReplayFrom {
     pub log_start_lsn: Lsn,
     /// Everything before this LSN is known to be durable.
     pub durable_lsn: Lsn,
-    /// True when a segment must hold `log_start_lsn`: the log was never closed.
+    /// True if a segment must hold `log_start_lsn`, because the log was not closed.
     pub is_open: bool,
-    /// Where else the log may end.
+    /// Where the log may end otherwise.
     pub end: LogEnd,
 }
 
@@ -67,19 +68,19 @@ pub struct ReplayFrom {
 pub enum LogEnd {
     /// Nowhere.
     Own,
-    /// Up to where it is known to be durable: it is a copy that was made up to there. Only then may
-    /// a file be shorter than it was created, and an announced segment be missing.
+    /// At the LSN up to which it is known to be durable: it is a copy up to there. A file may then
+    /// be shorter than it was when it was created, and an announced segment may be missing.
     Copied,
-    /// Anywhere that an announced segment is missing, since another process may be writing: a
-    /// segment that was created after the directory was listed is not seen, although a seal read
-    /// later announces it. Files still have their full length.
+    /// Wherever an announced segment is missing, since another process may be writing: a segment
+    /// that it creates after the directory was listed is not seen, although a seal that is read
+    /// later announces it. Files have their full length.
     Growing,
 }
 
-/// A batch, read back.
+/// A batch of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayFrame<'a> {
-    /// Its place.
+    /// The LSN where it begins.
     pub lsn: Lsn,
     /// The LSN after it.
     pub end_lsn: Lsn,
@@ -87,27 +88,27 @@ pub struct ReplayFrame<'a> {
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
-    /// When it was written, where it says so, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970; none if it does not say.
     pub time_ms: Option<u64>,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
-    /// True when it is known to have been durable, with everything that it points to.
+    /// True if it is known to have been durable, with everything that it points to.
     pub is_durable: bool,
 }
 
 /// What a replay found.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Replayed {
-    /// Where a fresh chain of segments may begin: past every segment that was found.
+    /// Where a new chain of segments may begin: after every segment that was found.
     pub end_lsn: Lsn,
     /// Where the log ended: all frames before it were visited.
     pub cut_lsn: Lsn,
-    /// False if it ended with a seal that is not known to be durable: a power cut may still take
-    /// that, and then the last segment ends at its last batch.
+    /// False if it ended with a seal that is not known to be durable. A power cut may still undo
+    /// that; then the last segment ends at its last batch.
     pub is_end_durable: bool,
-    /// Bytes beyond `cut_lsn` that exist but do not count.
+    /// Bytes after `cut_lsn` that exist but do not count.
     pub cut_bytes: u64,
-    /// The seq of the last record; none when the log has no record.
+    /// The seq of the last record; none if the log has no record.
     pub last_seq: Option<Seq>,
     /// Batches visited.
     pub batches: u64,
@@ -121,8 +122,8 @@ pub struct Replayed {
 /// Visits all batches of the log, oldest first.
 ///
 /// # Errors
-/// `Corruption` where durable data is damaged or missing, `Io` where it cannot be read, or what
-/// `visit` returns. Frames before the damage have been visited then.
+/// `Corruption` if durable data is damaged or missing, `Io` if it cannot be read, or what `visit`
+/// returns. Frames before that place have been visited.
 pub fn replay(
     host: &Host,
     dir: &Path,
@@ -147,7 +148,7 @@ pub fn replay_checked(
     visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
 ) -> Result<Replayed> {
     let found = take_stock(host, dir, from)?;
-    // Later frames vouch for earlier ones: read all of them before any value is examined.
+    // Later frames vouch for earlier ones, so all of them are read before any value is examined.
     let mut ahead = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
     for segment in &found.live {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
@@ -209,9 +210,9 @@ fn walk_over(
 /// The segments of a directory.
 struct Stock {
     all: Vec<FileNumber>,
-    /// Those that reach beyond the log's start, in order.
+    /// The segments that reach beyond the start of the log, in order.
     live: Vec<SegmentHeader>,
-    /// Past all of them.
+    /// After all segments.
     end_lsn: Lsn,
 }
 
@@ -232,7 +233,8 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         let mut reader = SegmentReader::open(host, dir, number)?;
         let header = match reader.header(number)? {
             Ok(header) => header,
-            // Its creation was interrupted: a header is durable before the first frame is written.
+            // Its creation was interrupted, and it has no frame: a header is durable before the
+            // first frame is written.
             Err(_) if reader.is_unused()? => {
                 unused = Some(reader.path.clone());
                 continue;
@@ -247,7 +249,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         }
         stock.end_lsn = stock.end_lsn.max(header.next_lsn());
         if header.next_lsn() <= from.log_start_lsn {
-            damaged = None; // nothing before a segment that is not needed is needed
+            damaged = None; // segments before one that is not needed are not needed
             continue;
         }
         if header.first_lsn <= from.log_start_lsn {
@@ -283,16 +285,16 @@ struct Walk {
     prev_hash: Option<u32>,
     /// The previous segment of the walk.
     previous: Option<FileNumber>,
-    /// Its seal says that another one follows.
+    /// True if its seal says that another one follows.
     owes_next: bool,
-    /// The seal of the previous segment announced this one.
+    /// True if the seal of the previous segment announced this one.
     was_left_for: bool,
     batches: u64,
     records: u64,
 }
 
 impl Walk {
-    /// Steps over the boundary into `segment`, if that comes next.
+    /// Moves to the beginning of `segment`. It is an error if another one comes next.
     fn enter(&mut self, dir: &Path, segment: &SegmentHeader) -> Result<()> {
         match self.previous {
             None if segment.first_lsn > self.lsn => {
@@ -334,7 +336,7 @@ impl Walk {
             let is_durable = end_lsn <= durable_lsn;
             let batch = ReplayFrame { lsn, end_lsn, first_seq, count, time_ms, payload, is_durable };
             if head.kind == FrameKind::Batch && !is_durable && !has_values(&batch)? {
-                return Ok(false); // as good as no whole frame
+                return Ok(false); // counts as no whole frame
             }
             self.check(&head).map_err(|what| Error::corrupt(&path, segment.offset_of(lsn), what))?;
             self.prev_hash = Some(frame.hash);
@@ -369,9 +371,9 @@ impl Walk {
     }
 }
 
-/// Decides whether the end of the walk is a torn tail or damage; returns the number of bytes cut if
-/// it is a torn tail. `rest` is the segment that the walk ended in, open in `reader`, and those
-/// after it.
+/// Decides whether the end of the walk is a torn tail or damage. For a torn tail, returns the
+/// number of bytes that are cut. `rest` is the segment in which the walk ended, open in `reader`,
+/// and the segments after it.
 fn judge(
     (host, dir, from): (&Host, &Path, &ReplayFrom),
     rest: &[SegmentHeader],
@@ -419,9 +421,10 @@ fn check_length(
     }
 }
 
-/// What is wrong with the length of a segment that has no seal, if anything. A header is durable,
-/// and with it the length, before the first frame is written; a file that was made ahead and never
-/// used may have lost its length to a power cut, but not if another segment `was_left_for` it.
+/// What is wrong with the length of a segment without a seal, if anything. The header and the
+/// length are durable before the first frame is written. A power cut may undo the length of a file
+/// that was made ahead and never used, but not if the seal of another segment announced it
+/// (`was_left_for`).
 pub(crate) fn why_too_short(
     reader: &mut SegmentReader,
     segment: &SegmentHeader,

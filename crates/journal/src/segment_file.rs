@@ -1,4 +1,4 @@
-//! Making the file of a segment, and the open file that frames are appended to.
+//! Making the file of a segment, and the open file to which frames are appended.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ pub(crate) struct OpenSegment {
 }
 
 impl SegmentMaker {
-    /// Makes a segment of `len_bytes`, or as long as a frame of `frame_bytes` needs: its file, its
-    /// header and its name are durable on return. Nothing is left on failure.
+    /// Makes a segment of `len_bytes`; it is longer if a frame of `frame_bytes` needs that. Its
+    /// file, its header and its name are durable on return. Nothing is left behind on failure.
     pub(crate) fn make(
         &self,
         previous: Option<FileNumber>,
@@ -77,8 +77,7 @@ impl SegmentMaker {
         capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
     }
 
-    /// Removes a segment that no frame was ever written to. If it stays it is harmless, and replay
-    /// recognises it.
+    /// Removes a segment without frames. If it stays, it does no harm: replay recognises it.
     pub(crate) fn unmake(&self, segment: OpenSegment) {
         let path = segment.path.clone();
         drop(segment);
@@ -86,7 +85,7 @@ impl SegmentMaker {
     }
 }
 
-/// Stands in for a file that has been released.
+/// Replaces a file that has been released: all calls fail.
 pub(crate) struct Gone;
 
 fn gone() -> io::Error {

@@ -1,4 +1,4 @@
-//! Reads a segment front to back through a window of memory, and searches it for frames.
+//! Reads a segment from front to back through a window of memory, and searches it for frames.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ const READ_BYTES: usize = 1 << 20;
 /// Bytes that a search examines at a time.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// A search gives up when it has hashed more than this many times the segment's length for bytes
-/// that only look like frames. A torn batch of random bytes that fills a segment needs about three
-/// times.
+/// A search gives up when it has hashed more than this many times the length of the segment for
+/// bytes that only look like frames. A torn batch of random bytes that fills a segment needs about
+/// three times its length.
 const WASTE_FACTOR: u64 = 8;
 
-/// But not before this many bytes.
+/// A search does not give up before it has hashed this many bytes.
 const WASTE_BYTES_MIN: u64 = 16 << 20;
 
 /// A segment's file, and a window of its bytes.
@@ -33,7 +33,7 @@ pub(crate) struct SegmentReader {
     len_bytes: u64,
     window: Vec<u8>,
     window_offset: u64,
-    /// Bytes that searches have hashed in vain, for what was not a frame.
+    /// Bytes that searches have hashed and that were no frame.
     pub(crate) wasted_bytes: u64,
 }
 
@@ -42,10 +42,10 @@ pub(crate) struct SegmentReader {
 pub(crate) struct Beyond {
     /// The highest LSN that a frame there vouches for.
     pub(crate) durable_lsn: Lsn,
-    /// Bytes up to the last that is not zero, of those that were examined.
+    /// Bytes up to the last one that is not zero, of those that were examined.
     pub(crate) bytes: u64,
-    /// Too many bytes there look like frames without being any, so the search gave up: a frame not
-    /// found may vouch for more.
+    /// True if the search gave up, because too many bytes look like frames and are none. A frame
+    /// that it did not find may vouch for more.
     pub(crate) gave_up: bool,
 }
 
@@ -60,8 +60,8 @@ impl SegmentReader {
         Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0, wasted_bytes: 0 })
     }
 
-    /// Reads only what is before `lsn`: what follows may still be on its way into the file, and no
-    /// byte of it is kept in the window.
+    /// From now on, reads only what is before `lsn`. What follows may be incomplete, so no byte of
+    /// it is kept in the window.
     pub(crate) fn end_at(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<()> {
         let whole = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         self.len_bytes = whole.min(header.offset_of(lsn.min(header.next_lsn())));
@@ -69,19 +69,19 @@ impl SegmentReader {
         Ok(())
     }
 
-    /// The header; an error of the inner kind if it is not whole.
+    /// The header; the inner error if it is not whole.
     pub(crate) fn header(&mut self, number: FileNumber) -> Result<Result<SegmentHeader, Malformed>> {
         let bytes = self.bytes(0, SEGMENT_HEADER_BYTES)?;
         Ok(SegmentHeader::decode(bytes, number))
     }
 
-    /// The whole frame at `lsn`; none when there is none.
+    /// The whole frame at `lsn`, if there is one.
     pub(crate) fn frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Frame<'_>>> {
         let offset = header.offset_of(lsn);
         let head = self.bytes(offset, FRAME_BYTES_MIN)?;
         let Some(len) = frame::claimed_len(head) else { return Ok(None) };
         if len as u64 > self.end_offset(header).saturating_sub(offset) {
-            return Ok(None); // before any memory is taken for it
+            return Ok(None); // checked before any memory is allocated for it
         }
         self.bytes(offset, len)?;
         let start = (offset - self.window_offset) as usize;
@@ -89,8 +89,9 @@ impl SegmentReader {
             .map_err(|cause| Error::corrupt(&self.path, offset, cause))
     }
 
-    /// The same for a segment that another process appends to: a whole frame in the window is
-    /// valid; if there is none, the window may be outdated.
+    /// As [`SegmentReader::frame`], for a segment that another process appends to. A whole frame in
+    /// the window is valid; if there is none, the window may be out of date, so the file is read
+    /// again.
     pub(crate) fn frame_now(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Frame<'_>>> {
         if self.frame(header, lsn)?.is_none() && !self.look_again(header, lsn)? {
             return Ok(None);
@@ -98,30 +99,30 @@ impl SegmentReader {
         self.frame(header, lsn)
     }
 
-    /// Forgets what it has read, and notes the length of the file.
+    /// Forgets what it has read, and reads the length of the file again.
     pub(crate) fn forget(&mut self) -> Result<()> {
         self.window.clear();
         self.len_bytes = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         Ok(())
     }
 
-    /// The same; true if a frame may have begun at `lsn`.
+    /// Does the same. True if a frame may now begin at `lsn`.
     fn look_again(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<bool> {
         self.forget()?;
         let offset = header.offset_of(lsn);
         if self.len_bytes.saturating_sub(offset) < FRAME_BYTES_MIN as u64 {
             return Ok(false);
         }
-        // Reads a few bytes instead of a window, since it is called repeatedly while nothing is
-        // written.
+        // Reads a few bytes instead of a window, since this is called again and again while nothing
+        // is written.
         let mut head = [0; FRAME_BYTES_MIN];
         let read = self.file.read_exact_at(offset, &mut head);
         read.map_err(|error| self.read_failed(offset, error))?;
         Ok(frame::claimed_len(&head).is_some())
     }
 
-    /// Searches everything at or beyond `lsn` for frames that vouch for more than `known_lsn`.
-    /// Others are skipped unread, since they would change no verdict.
+    /// Searches everything from `lsn` on for frames that vouch for more than `known_lsn`. Other
+    /// frames are skipped unread, since they change no decision.
     pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn, known_lsn: Lsn) -> Result<Beyond> {
         let (from, end) = (header.offset_of(lsn), self.end_offset(header));
         let mut written = Written { seen_to: from, end: from };
@@ -143,13 +144,13 @@ impl SegmentReader {
             };
         }
         beyond.bytes = written.end - from;
-        // Mostly zeros, which will not be read again.
+        // These bytes, mostly zeros, will not be read again.
         self.file.wont_need(from, end.saturating_sub(from));
         Ok(beyond)
     }
 
-    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none, or
-    /// none was found before the search had to give up.
+    /// The LSN of the first whole frame from `lsn` on; none if there is none, or if the search gave
+    /// up before it found one.
     pub(crate) fn find_frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Lsn>> {
         let mut offset = header.offset_of(lsn);
         let mut written = Written { seen_to: u64::MAX, end: 0 };
@@ -165,8 +166,8 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// The offset of the first place at or beyond `offset` where a frame could be, judged by its
-    /// head alone, and one that `is_wanted`.
+    /// The offset of the first place from `offset` on where the head of a frame seems to be, if
+    /// that head `is_wanted`.
     fn candidate(
         &mut self,
         header: &SegmentHeader,
@@ -183,7 +184,7 @@ impl SegmentReader {
                 break;
             }
             written.note(offset, look);
-            // A head that may be cut at the end of these bytes is left to the next step.
+            // A head that may be incomplete at the end of these bytes is left to the next step.
             let is_last = look.len() as u64 == left;
             let places = if is_last { look.len() } else { look.len() - (FRAME_OVERHEAD_BYTES_MAX - 1) };
             let claimed = |at: usize| {
@@ -191,7 +192,7 @@ impl SegmentReader {
                 frame::claimed_head(&look[at..], lsn_at(header, place))
                     .is_some_and(|(head, len)| len as u64 <= end - place && is_wanted(&head))
             };
-            let filled = &look[..filled_len(look)]; // zeros are no magic
+            let filled = &look[..filled_len(look)]; // a zero is not the magic
             if let Some(at) = magics(filled).take_while(|&at| at < places).find(|&at| claimed(at)) {
                 return Ok(Some(offset + at as u64));
             }
@@ -201,7 +202,7 @@ impl SegmentReader {
     }
 
     /// Reads the frame at a place where one could be. Returns the LSN that it vouches for, and its
-    /// length; if there is no frame, none and the number of bytes read in vain.
+    /// length. None if it is no whole frame: then its bytes are added to `wasted_bytes`.
     fn whole_frame(&mut self, header: &SegmentHeader, place: u64) -> Result<Option<(Lsn, u64)>> {
         match self.frame(header, lsn_at(header, place)) {
             Ok(Some(frame)) => return Ok(Some((frame.head.durable_lsn, frame.len_bytes as u64))),
@@ -214,9 +215,9 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// How many bytes may be hashed for what is not a frame. Random values contain a few heads of
-    /// large frames, which cost at most a few times the segment's length; values made up to be full
-    /// of them must not hold up an opening.
+    /// How many bytes may be hashed for what is no frame. Random values contain a few heads of long
+    /// frames, which cost at most a few times the length of the segment. Values that are made to be
+    /// full of them must not delay opening the store.
     fn waste_bytes_max(&self) -> u64 {
         WASTE_BYTES_MIN.max(self.len_bytes.saturating_mul(WASTE_FACTOR))
     }
@@ -232,7 +233,7 @@ impl SegmentReader {
         Ok(&bytes[..bytes.len().min(SEGMENT_HEADER_BYTES)])
     }
 
-    /// True when there is nothing but zeros after the header: no frame was ever written.
+    /// True if all bytes after the header are zeros: no frame was ever written.
     pub(crate) fn is_unused(&mut self) -> Result<bool> {
         let mut offset = SEGMENT_HEADER_BYTES as u64;
         while offset < self.len_bytes {
@@ -266,7 +267,7 @@ impl SegmentReader {
         Ok(&self.window[(offset - self.window_offset).min(self.window.len() as u64) as usize..])
     }
 
-    /// A read that fails is never the end of the log.
+    /// The error of a failed read, which is never the end of the log.
     fn read_failed(&self, offset: u64, error: io::Error) -> Error {
         Error::io("read", &self.path, error).context(format!("the log at offset {offset}"))
     }
@@ -275,14 +276,14 @@ impl SegmentReader {
 /// Bytes that are compared with zeros at once.
 const BLOCK_BYTES: usize = 4096;
 
-/// True when all of `bytes` are zero. Compares blocks, since a search mostly reads the unused rest
+/// True if all of `bytes` are zero. It compares blocks, since a search mostly reads the unused rest
 /// of a segment.
 fn is_zero(bytes: &[u8]) -> bool {
     const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
 }
 
-/// How many of `bytes` there are up to the last that is not zero. Skips zeros in blocks.
+/// The number of bytes up to the last one that is not zero. It skips zeros in blocks.
 fn filled_len(bytes: &[u8]) -> usize {
     let zeros: usize = bytes.rchunks(BLOCK_BYTES).take_while(|block| is_zero(block)).map(<[u8]>::len).sum();
     let left = &bytes[..bytes.len() - zeros];
@@ -300,7 +301,7 @@ fn lsn_at(header: &SegmentHeader, offset: u64) -> Lsn {
     header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64)
 }
 
-/// The place of the last byte that is not zero, of those that a search has seen.
+/// The end of the last byte that is not zero, of those that a search has seen.
 struct Written {
     seen_to: u64,
     end: u64,

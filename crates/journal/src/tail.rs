@@ -1,7 +1,7 @@
 //! The end of the log: the active segment, and the frames that are on their way into it.
 //!
-//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves
-//! everything as it was.
+//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append changes
+//! nothing.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 
 use crate::segment_file::{Gone, OpenSegment};
 
-/// A buffer that one large batch has grown beyond this is freed, in bytes.
+/// If one large batch has made the buffer longer than this, it is freed, in bytes.
 const BUFFER_KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// See the top of this file.
@@ -25,7 +25,7 @@ pub(crate) struct Tail {
     /// Where the next frame goes.
     pub(crate) end_lsn: Lsn,
     pub(crate) next_seq: Seq,
-    /// The durable LSN that the last frame says.
+    /// The durable LSN in the last frame.
     pub(crate) vouched_lsn: Lsn,
     /// Counts frames, so that background work detects idleness without a clock on the path of an
     /// append.
@@ -34,7 +34,7 @@ pub(crate) struct Tail {
     /// Where the seal of a closed log ends.
     pub(crate) sealed_lsn: Option<Lsn>,
     prev_hash: u32,
-    /// Frames that the active segment does not have yet: they end at `end_lsn`.
+    /// Frames that have not been written to the active segment yet. They end at `end_lsn`.
     buffer: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Tail {
 pub(crate) struct SealedSegment {
     pub(crate) number: FileNumber,
     pub(crate) first_lsn: Lsn,
-    /// Where the segment after it begins.
+    /// The LSN at which the next segment begins.
     pub(crate) next_lsn: Lsn,
     /// Present as long as it has not been synced.
     pub(crate) unsynced: Option<Arc<dyn AppendSync>>,
@@ -65,15 +65,16 @@ impl Tail {
         }
     }
 
-    /// True when the active segment takes a frame with this payload, and a seal after it.
+    /// True if the active segment has room for a frame with a payload of this length, and for a
+    /// seal after it.
     #[inline]
     pub(crate) fn fits(&self, payload_bytes: usize) -> bool {
         let need = payload_bytes as u64 + 2 * FRAME_OVERHEAD_BYTES_MAX as u64;
         self.end_lsn + need <= self.active.header.next_lsn()
     }
 
-    /// Adds a frame that `fits`. Writes the buffer, unless the caller allows buffering and the
-    /// buffer is below `buffer_bytes_max`.
+    /// Adds a frame that `fits`, to the buffer. Writes the buffer if it is longer than
+    /// `buffer_bytes_max`.
     #[inline]
     pub(crate) fn put(
         &mut self,
@@ -125,13 +126,14 @@ impl Tail {
         Ok(())
     }
 
-    /// Where the frames that the kernel has end.
+    /// The LSN at which the frames end that the kernel has.
     pub(crate) fn handed_on_lsn(&self) -> Lsn {
         let header_bytes = SEGMENT_HEADER_BYTES as u64;
         self.active.header.first_lsn + self.active.file.end().saturating_sub(header_bytes)
     }
 
-    /// Closes: returns everything that holds files or memory. Later appends and syncs fail.
+    /// Closes the tail, and returns everything that holds files or memory. Later appends and syncs
+    /// fail.
     pub(crate) fn let_go(&mut self) -> impl Sized + use<> {
         self.is_closed = true;
         let file = std::mem::replace(&mut self.active.file, Box::new(Gone));

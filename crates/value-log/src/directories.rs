@@ -6,14 +6,14 @@
 //!   000044.shelf/                                                   next, made ahead by background work
 //! ```
 //!
-//! A directory has a number like any segment, and a value file has a unit in it: so pointers,
+//! A directory has a number like any segment, and a value file has a unit in it, so pointers,
 //! slots, liveness and reclaim need not know about directories. A value file is one record of the
-//! value log and nothing else. Its name is made of those two numbers, never of its key.
+//! value log and nothing else. Its path consists of these two numbers; the key is not in it.
 //!
 //! A value file is written before the frame that points to it, like any value.
-//! [`ValueDirectories::sync`] syncs the files that were made since, and the directories that name
-//! them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and gives access to the
-//! directories to the engine, which makes them, lists them and removes dead value files.
+//! [`ValueDirectories::sync`] syncs the files that were written since, and their directories;
+//! [`ValueLog`](crate::ValueLog) calls it in its own sync. The engine makes directories, lists them
+//! and removes dead value files; the value log gives it access.
 //!
 //! ```text
 //!   lock     guards                                     held while
@@ -32,7 +32,7 @@ use folddb_layout::file_name::{FileName, parse_value_file};
 use crate::long_value::LongValue;
 use crate::segment::next_segment_bytes;
 
-/// The most value files of a directory, so that it can be listed in a few milliseconds.
+/// The most value files in a directory, so that listing it takes a few milliseconds.
 pub const VALUE_FILES_MAX: u32 = 4096;
 
 /// See the top of this file. Shared by all threads.
@@ -49,17 +49,18 @@ pub struct ValueDirectories {
 struct Tail {
     active: Option<OpenDirectory>,
     next: Option<OpenDirectory>,
-    /// Full ones that have not been asked for yet, oldest first.
+    /// Full directories that [`ValueDirectories::take_sealed`] has not returned yet, oldest first.
     sealed: Vec<OpenDirectory>,
     is_closed: bool,
 }
 
-/// A directory that takes value files, or will, or has done so until recently.
+/// A directory that is not known to be sealed: value files are written to it, or will be, or have
+/// just been.
 pub struct OpenDirectory {
     number: FileNumber,
     /// It is full at this many bytes.
     full_bytes: u64,
-    /// The last unit that was given out.
+    /// The last unit that was used.
     last: u32,
     /// The number of value files in it, and their bytes.
     value_files: u64,
@@ -78,7 +79,7 @@ pub struct DirectoryEnd {
     pub number: FileNumber,
     /// Bytes of its files.
     pub bytes: u64,
-    /// How many they are.
+    /// How many files it has.
     pub value_files: u64,
 }
 
@@ -96,7 +97,7 @@ impl OpenDirectory {
         DirectoryEnd { number: self.number, bytes: self.bytes, value_files: self.value_files }
     }
 
-    /// True when no file of it is being written, or is still to be synced.
+    /// True if none of its files is being written or must still be synced.
     fn is_at_rest(&self) -> bool {
         self.writing.is_empty() && self.unsynced.is_empty()
     }
@@ -116,7 +117,7 @@ impl Tail {
         self.sealed.extend(self.active.replace(next));
     }
 
-    /// Gives out a unit of the active directory, or of the next; none if neither has room.
+    /// Takes a unit of the active directory, or of the next one; none if neither has room.
     fn take_unit(&mut self, bytes: u64) -> Option<ValuePlace> {
         if !self.active.as_ref().is_some_and(OpenDirectory::has_room) {
             let next = self.next.take()?;
@@ -131,7 +132,7 @@ impl Tail {
 }
 
 impl ValueDirectories {
-    /// None yet. A directory is full with `bytes_max` at the latest.
+    /// Without directories. A directory with `bytes_max` bytes is always full.
     pub fn new(host: &Host, dir: &Path, bytes_max: u64, numbers: NumberSource) -> ValueDirectories {
         ValueDirectories {
             host: host.clone(),
@@ -143,11 +144,11 @@ impl ValueDirectories {
         }
     }
 
-    /// Writes a record as a value file and returns its place; none when there is no room, which
-    /// [`ValueDirectories::make`] and [`ValueDirectories::adopt`] make.
+    /// Writes a record as a value file and returns its place. None if there is no room: then call
+    /// [`ValueDirectories::make`] and [`ValueDirectories::adopt`].
     ///
     /// # Errors
-    /// `NoSpace`: it is as if this had not been tried. `Poisoned`, `Closed`: see the kinds.
+    /// `NoSpace`: nothing has changed. `Poisoned`, `Closed`: see the kinds.
     pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
         self.check_sound()?;
         let bytes = record.len() as u64;
@@ -175,7 +176,7 @@ impl ValueDirectories {
         }
         drop(tail);
         if written.is_err() || is_closed {
-            let _ = self.host.files.remove(&path); // a leftover is dead, and removed when the directory is swept
+            let _ = self.host.files.remove(&path); // if it stays, a sweep removes it
         }
         match written {
             Ok(()) if is_closed => Err(closed()),
@@ -185,8 +186,8 @@ impl ValueDirectories {
         }
     }
 
-    /// Makes a directory, for a value log that holds this many bytes: it is durable on return.
-    /// Nothing is left on failure.
+    /// Makes a directory, for a value log that holds this many bytes. It is durable on return.
+    /// Nothing is left behind on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -215,11 +216,11 @@ impl ValueDirectories {
         })
     }
 
-    /// Makes a finished long value, durably, the one value file of a directory that was made for
-    /// it. The directory takes no more.
+    /// Makes a finished long value, durably, the only value file of a directory that was made for
+    /// it. The directory is then full.
     ///
     /// # Errors
-    /// A failed call. Then the caller that made the directory removes it with its content.
+    /// A failed call. Then the caller must remove the directory with its content.
     pub fn shelve(&self, mut directory: OpenDirectory, value: &mut LongValue) -> Result<OpenDirectory> {
         (directory.last, directory.value_files, directory.bytes) = (1, 1, value.record_bytes());
         value.rename_to(&value_file_path(&self.dir, directory.number, 1))?;
@@ -228,7 +229,7 @@ impl ValueDirectories {
         Ok(directory)
     }
 
-    /// Takes over a full directory that is durably listed. The other open ones become full, too:
+    /// Takes over a full directory that is durably listed. The open directories become full, too:
     /// later files are in directories with higher numbers.
     pub(crate) fn go_on_behind(&self, full: OpenDirectory) {
         let mut tail = self.tail.lock();
@@ -236,7 +237,8 @@ impl ValueDirectories {
         sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
     }
 
-    /// Takes over a directory that is durably listed. What was ready for later stays ready.
+    /// Takes over a directory that is durably listed. It becomes the next one if the active one has
+    /// room and there is no next one yet; else the active one. A next one that exists remains.
     pub fn adopt(&self, directory: OpenDirectory) {
         let mut tail = self.tail.lock();
         let has_room = tail.active.as_ref().is_some_and(OpenDirectory::has_room);
@@ -247,13 +249,13 @@ impl ValueDirectories {
         }
     }
 
-    /// Removes a directory that is not listed and was never handed over. If it stays it is
-    /// harmless, and the next opening removes it.
+    /// Removes a directory that is not listed and was never handed over. If it stays, it does no
+    /// harm, and the next opening removes it.
     pub fn unmake(&self, directory: OpenDirectory) {
         let _ = self.host.files.remove_dir(&directory_path(&self.dir, directory.number));
     }
 
-    /// Whether a value file finds room.
+    /// Whether there is room for a value file.
     pub fn has_room(&self) -> bool {
         let tail = self.tail.lock();
         tail.active.iter().chain(&tail.next).any(OpenDirectory::has_room)
@@ -274,11 +276,11 @@ impl ValueDirectories {
         self.tail.lock().all().map(|directory| directory.unsynced_bytes).sum()
     }
 
-    /// Waits until all value files that existed before the call are durable, with their names.
-    /// Costs next to nothing when they are.
+    /// Waits until all value files that were written before the call are durable, with their names.
+    /// It costs almost nothing if they are.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before.
+    /// `Poisoned` if a write or sync failed, now or before.
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
         let unsynced: Vec<(FileNumber, BTreeSet<u32>, u64)> = {
@@ -309,7 +311,7 @@ impl ValueDirectories {
         files.sync_dir(&directory_path(&self.dir, number))
     }
 
-    /// Full directories that are durable. Each is named once.
+    /// Full directories that are durable. Each is returned once.
     pub fn take_sealed(&self) -> Vec<DirectoryEnd> {
         let mut tail = self.tail.lock();
         let (done, rest): (Vec<_>, Vec<_>) = tail.sealed.drain(..).partition(OpenDirectory::is_at_rest);
@@ -322,7 +324,7 @@ impl ValueDirectories {
         self.tail.lock().all().map(|directory| directory.bytes).sum()
     }
 
-    /// Ends the active directory, if it holds anything, so that it can be swept soon.
+    /// Makes the active directory full, if it holds anything, so that it can be swept soon.
     pub fn roll(&self) {
         let mut tail = self.tail.lock();
         if tail.active.as_ref().is_some_and(|directory| directory.last > 0) {
@@ -336,8 +338,8 @@ impl ValueDirectories {
         self.tail.lock().all().map(OpenDirectory::end).collect()
     }
 
-    /// Ends it: later value files are refused. Returns the directories that hold something, all
-    /// durable, and those that were never used.
+    /// Closes it: later calls of [`ValueDirectories::append`] fail. Returns the directories that
+    /// hold something, all durable, and those that were never used.
     ///
     /// # Errors
     /// A sync failed, now or before.
@@ -354,8 +356,8 @@ impl ValueDirectories {
         ))
     }
 
-    /// Forgets the directories of a value log that is closed, or has failed. Later value files are
-    /// refused.
+    /// Forgets the directories of a value log that is closed or has failed. Later calls of
+    /// [`ValueDirectories::append`] fail.
     pub fn let_go(&self) {
         *self.tail.lock() = Tail { is_closed: true, ..Tail::default() };
     }
@@ -367,7 +369,7 @@ impl ValueDirectories {
         }
     }
 
-    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
+    /// Forbids all writes from now on. Returns the error with the first cause.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
@@ -425,7 +427,7 @@ pub fn count_value_files(files: &dyn Files, dir: &Path, number: FileNumber) -> R
     Ok(end)
 }
 
-/// Removes a segment that is a directory, with its content. The next opening removes what stays.
+/// Removes a directory with its content. The next opening removes what stays.
 pub fn remove_directory(files: &dyn Files, path: &Path) {
     for name in files.list(path).unwrap_or_default() {
         let _ = files.remove(&path.join(name));

@@ -1,4 +1,4 @@
-//! Floor 2 of FoldDB: values outside the tree, in files of their own kinds.
+//! Floor 2 of FoldDB: the value log, which holds separated values.
 //! Internal, no promises: `folddb` is the public API.
 //!
 //! ```text
@@ -7,21 +7,22 @@
 //!   000044.moved                  relocated values: the live ones of some segments     relocated.rs
 //! ```
 //!
-//! A [`ValueLog`] writes them; [`ValueFiles`] reads them, and says which file has what.
+//! A [`ValueLog`] writes values; [`ValueFiles`] says which file has a value, and reads it.
 //!
-//! A pointer leads to a unit of a segment of any kind; it is written before the frame that has the
-//! pointer, and [`ValueLog::sync`] makes it durable before that frame is. The bytes are in
-//! `folddb_layout::{values, relocated}`.
+//! A pointer leads to a unit of a segment of any kind. The value is written before the frame that
+//! has the pointer, and [`ValueLog::sync`] makes it durable before that frame is durable. The bytes
+//! are in `folddb_layout::{values, relocated}`.
 //!
 //! Invariants:
 //!
 //! - Segments are written once. A value log never appends to one that existed before it.
-//! - No pointer leads to a segment that no manifest lists: the owner of the value log makes a
+//! - Pointers lead only to segments that the manifest lists: the owner of the value log makes a
 //!   segment, lists it durably, and only then hands it over.
-//! - Everything that is read is checked against the pointer that led to it. A mismatch is damage,
-//!   named by file and offset.
+//! - A value that is read is checked against its pointer. A mismatch is damage, and the error names
+//!   file and offset.
 //! - After a failed write or sync nothing more is written: every later append and sync returns the
-//!   first cause. A full disk is not a failure: the append did not happen, and the next may.
+//!   first cause. A full disk is not a failure: that append did not happen, and a later one may
+//!   succeed.
 
 #![forbid(unsafe_code)]
 

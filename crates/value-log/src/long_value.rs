@@ -1,5 +1,5 @@
-//! A value that is too long to be held in memory, on its way into the value log: one record,
-//! written from front to back.
+//! Writes a value that is too long to be held in memory into the value log: as one record, from
+//! front to back.
 //!
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
@@ -9,10 +9,10 @@
 //!   shelve   000061.shelf/000001.value      the same file, as the one value file of a directory of its own (`directories.rs`)
 //! ```
 //!
-//! So it is durable, with its name, before anything leads to it; and it is one record, which one
-//! pointer and one slot lead to, like any value. The draft does not have the number of a segment:
-//! later values must be in a segment with a higher number, and later means finished later. A draft
-//! that is dropped is removed; what a crash leaves of one is a file that no manifest lists.
+//! So it is durable, with its name, before anything leads to it. It is one record with one pointer
+//! or one slot, like any value. The draft does not have the number of a segment: a value that is
+//! finished later must be in a segment with a higher number. A draft that is dropped is removed; a
+//! crash may leave one as a file that no manifest lists.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use folddb_host::{Host, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{RECORD_HEAD_BYTES, put_head, record_bytes};
 
-/// Bytes after which the system is asked to write what has been written to the disk.
+/// After this many bytes the system is asked to begin writing them to the disk.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 
 /// See the top of this file.
@@ -39,10 +39,10 @@ pub struct LongValue {
 }
 
 impl LongValue {
-    /// A draft with this number in the store in `dir`, for a value of this key.
+    /// Begins a draft with this number in the store in `dir`, for a value of this key.
     ///
     /// # Errors
-    /// A failed call; then nothing is left.
+    /// A failed call. Then nothing is left behind.
     pub fn begin(
         host: &Host,
         dir: &Path,
@@ -73,17 +73,17 @@ impl LongValue {
         self.len
     }
 
-    /// True as long as it has no bytes.
+    /// True if it has no bytes yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The hash of the value so far, as a pointer has it.
+    /// The hash of the value so far, as in a pointer.
     pub fn hash(&self) -> u32 {
         self.hash.hash32()
     }
 
-    /// Bytes that its record takes.
+    /// The length of its record so far, in bytes.
     pub fn record_bytes(&self) -> u64 {
         record_bytes(self.key.len(), self.len)
     }
@@ -91,7 +91,7 @@ impl LongValue {
     /// Appends these bytes.
     ///
     /// # Errors
-    /// A failed write: the draft is then useless.
+    /// A failed write. Then the draft must not be used any more.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)?;
         self.hash.push(bytes);
@@ -104,19 +104,19 @@ impl LongValue {
         Ok(())
     }
 
-    /// Makes what was written so far durable.
+    /// Makes durable what was written so far.
     ///
     /// # Errors
-    /// A failed sync: the draft is then useless.
+    /// A failed sync. Then the draft must not be used any more.
     pub fn make_durable(&mut self) -> Result<()> {
         let synced = self.host.files.sync_file(&self.path);
         synced.map_err(|error| Error::io("sync", &self.path, error))
     }
 
-    /// Ends the value, followed by this front unless that is empty, and makes its bytes durable.
+    /// Appends this front, if it is not empty, ends the value, and makes its bytes durable.
     ///
     /// # Errors
-    /// A failed write or sync: the draft is then useless.
+    /// A failed write or sync. Then the draft must not be used any more.
     pub fn finish(&mut self, front: &[u8]) -> Result<()> {
         self.push(front)?;
         let end = RECORD_HEAD_BYTES as u64 + self.key.len() as u64 + self.len;
@@ -146,7 +146,7 @@ impl Drop for LongValue {
     fn drop(&mut self) {
         self.file = None;
         if !self.is_shelved {
-            let _ = self.host.files.remove(&self.path); // what stays goes at the next opening
+            let _ = self.host.files.remove(&self.path); // the next opening removes what stays
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Files of relocated values: what was still needed of some segments of the value log, copied
-//! together.
+//! Files of relocated values: the live values of some segments of the value log, copied into one
+//! file.
 //!
 //! ```text
 //!   000012.values   | header | record | #### | record | #### |          # dead
@@ -7,9 +7,9 @@
 //!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
 //! ```
 //!
-//! Pointers do not change: the map says where each record is now. Such a file is written once, by a
-//! [`RelocatedWriter`], from what a [`Source`] copies out of the earlier files, and each record is
-//! checked on the way; then it is synced, and only then may a manifest list it. The bytes are in
+//! Pointers do not change: the map says where each record is now. A [`RelocatedWriter`] writes such
+//! a file once. A [`Source`] copies the records from an earlier file, and checks each of them. Then
+//! the file is synced, and only after that may a manifest list it. The bytes are in
 //! `folddb_layout::relocated`.
 
 mod writer;

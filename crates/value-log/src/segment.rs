@@ -9,24 +9,25 @@ use folddb_host::ReadFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
 
-/// A value segment and where its valid bytes end.
+/// A value segment, and where its valid bytes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValuesEnd {
     /// The segment.
     pub number: FileNumber,
-    /// Its valid bytes.
+    /// The offset where its valid bytes end.
     pub end: u64,
 }
 
-/// Smallest segment: what the values of a small store take from the disk.
+/// The length of the shortest segment, in bytes: the disk space that the values of a small store
+/// take.
 const SEGMENT_BYTES_MIN: u64 = 256 << 10;
 
-/// Segments are no longer than this before the value log holds 16 times as much.
+/// Segments are at most this long, in bytes, until the value log holds 32 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
 /// The length of the next segment of a value log that holds this many bytes. Segments begin small
-/// and grow with the value log, so that the preallocated space is at most a sixteenth of it, and
-/// there are about two hundred segments until they are `max` long.
+/// and grow with the value log: in a value log of 64 MiB and more, a segment is at most a sixteenth
+/// of it. There are about a hundred segments before they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);
@@ -38,16 +39,16 @@ pub fn values_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Values(number).to_string())
 }
 
-/// Bytes that [`read_value`] reads.
+/// How many bytes [`read_value`] reads.
 pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
     (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
 }
 
-/// Reads the record that a pointer leads to into `record`, in one read, and returns its value. The
-/// file was `file_bytes` long when it was opened.
+/// Reads the record that a pointer leads to into `record`, in one read, and returns its value.
+/// `file_bytes` is how long the file was when it was opened.
 ///
 /// # Errors
-/// `Corruption`, naming file and offset, if it is not what the pointer says; a failed read.
+/// `Corruption`, which names file and offset, if it is not what the pointer says; a failed read.
 pub fn read_value<'r>(
     (file, file_bytes): (&dyn ReadFile, u64),
     path: &Path,
@@ -58,7 +59,7 @@ pub fn read_value<'r>(
     let offset = pointer.place.offset();
     let ends_before = "the segment ends before the value that a pointer leads to";
     let len = read_bytes(key, pointer);
-    // Before any memory is allocated for it.
+    // This is checked before any memory is allocated for it.
     if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
         return Err(missing(file, path, offset, ends_before));
     }
@@ -72,7 +73,7 @@ pub fn read_value<'r>(
 }
 
 /// The error for a record that is not at its offset: damage, unless the writer, in another process,
-/// has moved it.
+/// has freed that place.
 #[cold]
 pub(crate) fn missing(file: &dyn ReadFile, path: &Path, offset: u64, what: impl Display) -> Error {
     match file.taken_since(offset) {

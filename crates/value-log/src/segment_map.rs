@@ -14,26 +14,26 @@ use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
 use crate::directories::{remove_directory, value_files_in};
 
-/// Which file has the values of each segment, as of one edit that changed this. Segments that begin
-/// before the next such edit join it.
+/// Which file has the values of each segment, as one edit made it. Segments that begin before the
+/// next such edit are added to it.
 #[derive(Default)]
 pub struct SegmentMap {
     segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
 }
 
-/// A file that holds values. It is removed when it is retired and no segment map that has it is
-/// held any more.
+/// A file that holds values. When it is retired and no holder of a segment map with it is left, it
+/// is removed.
 pub(crate) struct ListedFile {
     pub(crate) number: FileNumber,
     path: PathBuf,
     files: Arc<dyn Files>,
-    /// If it holds relocated values: its number in the cache.
+    /// Its number in the cache, if it holds relocated values.
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,
     /// For a swept directory: the units that later segment maps do not have, and the directory as
-    /// they see it, which therefore lives as long as this one. What is dead for both is removed
-    /// with the older one.
+    /// these have it. So the later one lives at least as long as this one, and no file is removed
+    /// while an older segment map needs it.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
 
@@ -57,23 +57,23 @@ impl ListedFile {
         })
     }
 
-    /// It is removed with the last segment map that has it.
+    /// Notes that it is to be removed with the last segment map that has it.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
 
-    /// Whether it goes then.
+    /// Whether it is to be removed with the last segment map that has it.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// For a directory: these units are then removed, and `after` is the directory as later segment
-    /// maps have it.
+    /// For a directory: notes that these units are to be removed with the last segment map that has
+    /// it. `after` is the directory as later segment maps have it.
     pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
         *self.swept.lock() = Some((units, after));
     }
 
-    /// Bytes that are removed with it.
+    /// How many bytes are freed when it is dropped.
     fn retired_bytes(&self) -> u64 {
         let len = |path: &Path| self.files.len_bytes(path).unwrap_or(0);
         let value_files =
@@ -94,8 +94,8 @@ impl ListedFile {
 
 impl Drop for ListedFile {
     fn drop(&mut self) {
-        // What stays behind is a leftover that the next opening, or the next sweep of a directory,
-        // removes.
+        // If a removal fails, the next opening, or the next sweep of the directory, removes the
+        // file.
         match (self.is_retired(), self.is_directory) {
             (true, true) => remove_directory(&*self.files, &self.path),
             (true, false) => drop(self.files.remove(&self.path)),
@@ -110,12 +110,12 @@ impl Drop for ListedFile {
 }
 
 impl SegmentMap {
-    /// One that has these.
+    /// A segment map with these segments.
     pub(crate) fn of(segments: BTreeMap<u32, Arc<ListedFile>>) -> SegmentMap {
         SegmentMap { segments: RwLock::new(segments) }
     }
 
-    /// What it has now.
+    /// The segments that it has now, each with its file.
     pub(crate) fn segments(&self) -> BTreeMap<u32, Arc<ListedFile>> {
         self.segments.read().clone()
     }
@@ -125,25 +125,26 @@ impl SegmentMap {
         self.segments.read().get(&segment).cloned()
     }
 
-    /// These segments begin.
+    /// Adds segments that begin.
     pub(crate) fn join(&self, segments: impl Iterator<Item = (u32, Arc<ListedFile>)>) {
         self.segments.write().extend(segments);
     }
 
-    /// The files of these segments alone.
+    /// A segment map with only these segments.
     pub fn only(&self, segments: &BTreeSet<u32>) -> SegmentMap {
         let all = self.segments.read();
         let listed = |number: &u32| Some((*number, Arc::clone(all.get(number)?)));
         SegmentMap { segments: RwLock::new(segments.iter().filter_map(listed).collect()) }
     }
 
-    /// Bytes that later segment maps do not have, of files that are not among `seen` yet.
+    /// How many bytes are freed with this segment map, of files that are not in `seen`. Adds the
+    /// files to `seen`.
     pub fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
         let segments = self.segments.read();
         segments.values().filter(|file| seen.insert(file.number)).map(|file| file.retired_bytes()).sum()
     }
 
-    /// The number of the segment with these low bits, if it has one.
+    /// The number of its segment with these low bits, if there is one.
     pub fn number_of(&self, low: u32) -> Option<u32> {
         let segments = self.segments.read();
         let last = *segments.last_key_value()?.0;

@@ -1,4 +1,4 @@
-//! An open file that holds values, of any kind: it reads what a pointer, or a slot of a hashed
+//! An open file of any kind that holds values: it reads what a pointer, or a slot of a hashed
 //! table, leads to.
 
 use std::os::fd::BorrowedFd;
@@ -21,17 +21,17 @@ use crate::segment::{missing, read_bytes, read_value, values_path};
 pub struct ShortPlace {
     /// The low [`SEGMENT_BITS`] bits of the number of the segment.
     pub segment_low: u32,
-    /// Where in it the record begins, in units of 16 bytes; for a directory the number of the file.
+    /// The unit of 16 bytes at which the record begins; in a directory, the number of the value
+    /// file.
     pub unit: u32,
 }
 
-/// Keeps pages of the maps of relocated values in memory.
+/// A cache for pages of the maps of relocated values.
 pub trait MapPages: Send + Sync {
-    /// A number for a file whose pages are kept.
+    /// A number for one more file with pages in it.
     fn number_file(&self) -> u64;
 
-    /// The page at an offset of the file with this number: the kept one, or the one that `read`
-    /// reads.
+    /// The page at an offset of the file with this number, from memory or by `read`.
     ///
     /// # Errors
     /// What `read` returns.
@@ -46,8 +46,8 @@ pub enum ValueFile {
     ValueDirectory(ValueDirectory),
     /// A value file: one record.
     ValueFile(PlainFile),
-    /// Relocated values, with the cache for the pages of the map and the file's number in it;
-    /// without a cache each page is read.
+    /// Relocated values, with the cache for pages of the map and the number of the file in the
+    /// cache. Without a cache, each page is read from the file.
     Relocated(Box<RelocatedFile>, Option<(Arc<dyn MapPages>, u64)>),
 }
 
@@ -69,7 +69,7 @@ pub struct ValueDirectory {
 }
 
 impl ValueDirectory {
-    /// The one with this number in the store in `dir`.
+    /// The directory with this number in the store in `dir`.
     pub(crate) fn new(
         files: &Arc<dyn Files>,
         dir: &Path,
@@ -87,7 +87,7 @@ impl ValueDirectory {
     }
 }
 
-/// Bytes of a long value that are read at a time to check that it is whole.
+/// Bytes of a value that are read at a time to hash it.
 const WINDOW_BYTES: u64 = 256 << 10;
 
 impl PlainFile {
@@ -111,7 +111,7 @@ impl PlainFile {
     }
 }
 
-/// Where in the file of a value file its record begins.
+/// The pointer within a value file: its record begins at unit 0.
 fn of_value_file<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
     Pointer { place: ValuePlace { unit: 0, ..pointer.place }, ..*pointer }
 }
@@ -120,7 +120,7 @@ impl ValueFile {
     /// The segment of this name in the store in `dir`, in its own file or directory.
     ///
     /// # Errors
-    /// Damage where the file is not there; a failed call.
+    /// Damage if the file is missing; a failed call.
     pub fn named(files: &Arc<dyn Files>, dir: &Path, name: FileName) -> Result<ValueFile> {
         let number = name.number().unwrap_or(FileNumber(0));
         match name {
@@ -131,10 +131,10 @@ impl ValueFile {
         }
     }
 
-    /// The file in which the record at this place is: this one, or one of a directory.
+    /// The file that has the record at this place: this one, or a value file of this directory.
     ///
     /// # Errors
-    /// Damage where it is not there; a failed call.
+    /// Damage if it is missing; a failed call.
     pub fn at(self: &Arc<ValueFile>, place: ValuePlace) -> Result<Arc<ValueFile>> {
         match &**self {
             ValueFile::ValueDirectory(directory) => directory.value_file(place.unit).map(Arc::new),
@@ -145,7 +145,7 @@ impl ValueFile {
     /// Opens a segment of the store in `dir` that is in its own file.
     ///
     /// # Errors
-    /// Damage where it is not there; a failed call.
+    /// Damage if it is missing; a failed call.
     pub fn open(files: &dyn Files, dir: &Path, segment: u32) -> Result<ValueFile> {
         ValueFile::open_so(files, dir, segment, false)
     }
@@ -155,11 +155,10 @@ impl ValueFile {
         PlainFile::open(files, path, is_direct).map(ValueFile::Segment)
     }
 
-    /// Where the bytes of the value are that a pointer of this key leads to, and how many there
-    /// are.
+    /// The offset and the number of the bytes of the value that a pointer of this key leads to.
     ///
     /// # Errors
-    /// Damage, if the file ends before.
+    /// Damage if the file ends too soon; a failed call.
     pub fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
         let (at, end) = match self {
             ValueFile::Segment(open) => (pointer.place.offset(), open.len_bytes),
@@ -180,7 +179,7 @@ impl ValueFile {
         }
     }
 
-    /// Its place.
+    /// Its path.
     pub fn path(&self) -> &Path {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => &open.path,
@@ -189,7 +188,7 @@ impl ValueFile {
         }
     }
 
-    /// The single file that it is; none for a directory.
+    /// Its file; none for a directory.
     pub(crate) fn file(&self) -> Option<&dyn ReadFile> {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => Some(&*open.file),
@@ -208,10 +207,10 @@ impl ValueFile {
         self.file().into_iter().for_each(|file| file.will_need(offset, len_bytes));
     }
 
-    /// Fills `buf` with the bytes at this offset; a directory has none.
+    /// Fills `buf` with the bytes at this offset.
     ///
     /// # Errors
-    /// See [`ReadFile::read_exact_at`].
+    /// See [`ReadFile::read_exact_at`]; it is an error for a directory.
     pub fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
         let file = self.file().ok_or(std::io::ErrorKind::IsADirectory)?;
         file.read_exact_at(offset, buf)
@@ -222,8 +221,8 @@ impl ValueFile {
         self.front(self.unit_of(place)?, bytes, record)
     }
 
-    /// The hash, as one of a value of this key, of this many bytes, `from` bytes after the
-    /// beginning of the record that a slot leads to.
+    /// The hash that a value of this key would have if it were the `len` bytes that begin `from`
+    /// bytes after the beginning of the record that a slot leads to.
     pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
             ValueFile::ValueDirectory(directory) => {
@@ -237,7 +236,7 @@ impl ValueFile {
     /// slot leads to.
     ///
     /// # Errors
-    /// Damage if the file ends before; a failed read.
+    /// Damage if the file ends too soon; a failed read.
     pub fn bytes_behind(&self, place: ShortPlace, from: u64, buf: &mut [u8]) -> Result<()> {
         if let ValueFile::ValueDirectory(directory) = self {
             return directory.value_file(place.unit)?.read_all_at(from, buf);
@@ -252,8 +251,8 @@ impl ValueFile {
         })
     }
 
-    /// The hash, as [`ValueFile::hash_of`] returns it, of a range of the file, which is read
-    /// through a window.
+    /// The same hash as that of [`ValueFile::hash_of`], of a range of the file. It is read through
+    /// a window.
     pub fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         let mut hash = GrowingHash::new(key_hash(key));
         let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
@@ -267,7 +266,7 @@ impl ValueFile {
         Ok(hash.hash32())
     }
 
-    /// Where in this file the record begins that a slot leads to.
+    /// The unit in this file of the record that a slot leads to.
     fn unit_of(&self, place: ShortPlace) -> Result<u32> {
         let ValueFile::Relocated(file, cache) = self else { return Ok(place.unit) };
         let Some(segment) = file.segment_of_low(place.segment_low, SEGMENT_BITS) else {
@@ -277,15 +276,15 @@ impl ValueFile {
         file.find(ValuePlace { segment, unit: place.unit }, |at| page(file, cache, at))
     }
 
-    /// Reads the front of the record that begins at a unit of the file into `record`: this many
-    /// bytes of it, or as many as there are. It is not checked.
+    /// Reads the front of the record at a unit of the file into `record`: this many bytes, or fewer
+    /// if the file ends before. It is not checked.
     pub fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         let (offset, path, file) = match (self, self.file()) {
             (ValueFile::ValueDirectory(directory), _) => {
                 return directory.value_file(unit)?.front(0, bytes, record);
             }
             (_, Some(file)) => (u64::from(unit) * VALUE_ALIGN, self.path(), file),
-            (_, None) => return Ok(()), // cannot be
+            (_, None) => return Ok(()), // never happens
         };
         let (mut file_bytes, may_be_cut) = match self {
             ValueFile::Relocated(file, _) => (file.records_end(), false),
@@ -295,7 +294,7 @@ impl ValueFile {
             record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
             match file.read_exact_at(offset, record) {
                 Ok(()) => return Ok(()),
-                // It was cut to its valid bytes since it was opened.
+                // The file was cut to its valid bytes after it was opened.
                 Err(error) if may_be_cut && error.kind() == std::io::ErrorKind::UnexpectedEof => {
                     let now = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
                     if now >= file_bytes {
@@ -308,7 +307,7 @@ impl ValueFile {
         }
     }
 
-    /// Its length when it was opened.
+    /// Its length when it was opened; 0 for a directory.
     pub fn len_bytes(&self) -> u64 {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => open.len_bytes,
@@ -317,7 +316,8 @@ impl ValueFile {
         }
     }
 
-    /// Whether the file has this many bytes after the beginning of the record that a slot leads to.
+    /// Whether the file has this many bytes from the beginning of the record on that a slot leads
+    /// to.
     ///
     /// # Errors
     /// Damage; a failed call.
@@ -332,7 +332,7 @@ impl ValueFile {
         Ok(from.checked_add(bytes).is_some_and(|upto| upto <= end))
     }
 
-    /// The error of a record that a slot leads to and that is not what it should be.
+    /// The error for a record that a slot leads to, if it is not what it should be.
     pub fn damaged(&self, place: ShortPlace, what: impl std::fmt::Display) -> Error {
         match (self, self.unit_of(place)) {
             (ValueFile::ValueDirectory(directory), _) => {
@@ -350,11 +350,11 @@ impl ValueFile {
         }
     }
 
-    /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the
-    /// map if values were relocated and the page is not cached.
+    /// Reads the value that a pointer leads to, in one read into `record`. For relocated values, it
+    /// first reads a page of the map, if that is not cached.
     ///
     /// # Errors
-    /// Damage, a failed read.
+    /// Damage; a failed read.
     pub fn value<'r>(
         &self,
         of: (TableId, &[u8]),

@@ -1,8 +1,9 @@
-//! The files of the value log as readers use them, and which of these a reader can rely on.
+//! The files of the value log as readers use them, and when a file may be removed.
 //!
-//! A *segment map* says in which file the values of each segment are, between two edits that
-//! changed that. A holder of one finds every value that the views of its time lead to: a file is
-//! removed when the manifest, durably, no longer lists it, and no segment map that has it is held.
+//! A *segment map* says in which file the values of each segment are, from one edit that changed
+//! this to the next. Its holder finds every value to which the views of that time lead: a file is
+//! removed only when the manifest, durably, no longer lists it, and nobody holds a segment map that
+//! has it.
 //!
 //! ```text
 //!   round r       segment map r: 12 31 44, each in a file of its own, and 57 as soon as it begins
@@ -11,11 +12,11 @@
 //!   round r+1     segment map r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
 //! ```
 //!
-//! So a search that meets no pointer costs one load of a number. And no reader searches file 60 for
-//! what it does not hold: a reader with a view from before round r+1 has an older segment map too,
-//! whose files are whole.
+//! So a search that finds no pointer loads only one number more. No reader searches file 60 for a
+//! value that was left out of it: a reader with a view from before round r+1 has an older segment
+//! map, too, with all files of that time.
 //!
-//! A `SegmentMap` and what goes with it is in `segment_map.rs`.
+//! `SegmentMap` is in `segment_map.rs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,12 +38,12 @@ use crate::value_file::{MapPages, ValueDirectory, ValueFile};
 pub struct ValueFiles {
     dir: PathBuf,
     files: Arc<dyn Files>,
-    /// Pages of maps are read through it.
+    /// The cache for pages of maps.
     cache: Arc<dyn MapPages>,
     present: RwLock<Arc<SegmentMap>>,
-    /// How often a segment map has replaced another.
+    /// How many times a segment map has replaced another.
     rounds: AtomicU64,
-    /// Those that are open for reading, by their numbers.
+    /// The files that are open for reading, by number.
     open: RwLock<BTreeMap<FileNumber, Arc<ValueFile>>>,
     open_max: usize,
     /// Whether reads bypass the page cache.
@@ -50,8 +51,8 @@ pub struct ValueFiles {
 }
 
 impl ValueFiles {
-    /// Those of the store in `dir`: `listed` are the names of its segments, `moved` its files of
-    /// relocated values with the segments that are in them.
+    /// The files of the store in `dir`: `listed` are the names of its segments, `moved` its files
+    /// of relocated values, each with the segments in it.
     pub fn new(
         dir: &Path,
         files: Arc<dyn Files>,
@@ -87,7 +88,8 @@ impl ValueFiles {
         self.listed(FileName::Relocated(file), file, Some(self.cache.number_file()))
     }
 
-    /// A segment begins: it is in the present segment map before anything points to it.
+    /// Adds a segment that begins to the present segment map. Call it before anything points to the
+    /// segment.
     pub fn join(&self, name: FileName) {
         if let Some(number) = name.number() {
             let file = self.listed(name, number, None);
@@ -95,8 +97,8 @@ impl ValueFiles {
         }
     }
 
-    /// Nothing leads to these value files any more: a segment map without them begins, and they are
-    /// removed with the last that has them.
+    /// Nothing leads to these value files any more: begins a segment map without them. They are
+    /// removed with the last segment map that has them.
     pub fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
         let dead = Mutex::new(dead);
         self.begin_round(&|segments| {
@@ -111,36 +113,37 @@ impl ValueFiles {
         });
     }
 
-    /// How many segment maps there have been. Note it before a search whose pointers will be
-    /// followed.
+    /// The number of the present segment map. Note it before a search, to follow the pointers that
+    /// it finds.
     #[inline]
     pub fn round(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
 
-    /// The segment map of a search that began in this round; none when another has replaced it, and
+    /// The segment map for a search that began in this round. None if another has replaced it: then
     /// the search must be repeated.
     pub fn segment_map_of(&self, round: u64) -> Option<Arc<SegmentMap>> {
         let present = self.present.read();
         (self.round() == round).then(|| Arc::clone(&present))
     }
 
-    /// The present segment map, for callers that hold the manifest's lock or are alone.
+    /// The present segment map, for callers that hold the lock of the manifest, or if there are no
+    /// other threads.
     pub fn present(&self) -> Arc<SegmentMap> {
         Arc::clone(&self.present.read())
     }
 
-    /// The manifest, durably, no longer lists these segments: a segment map without them begins,
-    /// and files that only they were in are removed with the last that has them.
+    /// The manifest, durably, no longer lists these segments: begins a segment map without them.
+    /// Files without other segments are removed with the last segment map that has them.
     pub fn retire(&self, gone: &[FileNumber]) {
         self.begin_round(&|segments| {
             gone.iter().filter_map(|number| segments.remove(&(number.0 as u32))).collect()
         });
     }
 
-    /// The manifest, durably, says that the values of these segments are in this file: a segment
-    /// map that says so begins, and the files in which they were are removed with the last that has
-    /// them, unless other segments are still in them.
+    /// The manifest, durably, says that the values of these segments are in this file: begins a
+    /// segment map that says this. Their old files are removed with the last segment map that has
+    /// them, unless other segments are in them.
     pub fn relocated(&self, moved: &[FileNumber], file: FileNumber) {
         let listed = self.listed_relocated(file);
         self.begin_round(&|segments| {
@@ -149,8 +152,8 @@ impl ValueFiles {
         });
     }
 
-    /// Replaces the present segment map. `change` makes the new one, and returns the files that
-    /// some segment has left.
+    /// Replaces the present segment map. `change` changes its segments, and returns the files that
+    /// are no longer the file of some segment.
     #[allow(clippy::type_complexity)]
     fn begin_round(&self, change: &dyn Fn(&mut BTreeMap<u32, Arc<ListedFile>>) -> Vec<Arc<ListedFile>>) {
         let mut present = self.present.write();
@@ -165,15 +168,15 @@ impl ValueFiles {
         let before = std::mem::replace(&mut *present, Arc::new(SegmentMap::of(segments)));
         self.rounds.fetch_add(1, Ordering::AcqRel);
         drop(present);
-        drop((before, left)); // files go without the lock
+        drop((before, left)); // files are removed without the lock
     }
 
-    /// The segment with these low bits of its number, open for reading.
+    /// The file with the segment whose number has these low bits, open for reading.
     pub fn open_low(&self, of: &SegmentMap, low: u32) -> Result<Arc<ValueFile>> {
         self.open(of, of.number_of(low).unwrap_or(low))
     }
 
-    /// Closes all files: the store is closed.
+    /// Closes all files. Called when the store is closed.
     pub fn let_go(&self) {
         self.open.write().clear();
     }
@@ -199,15 +202,15 @@ impl ValueFiles {
             ),
         });
         if let Some(file) = opened.file() {
-            file.expect_scattered(); // values are in the order of their writing, which no reader follows
+            file.expect_scattered(); // values are not read in the order of writing
         }
-        let _present = self.present.read(); // whoever retires it holds this for writing
+        let _present = self.present.read(); // a thread that retires it holds this lock for writing
         if listed.is_retired() {
-            return Ok(opened); // kept open it would keep its space
+            return Ok(opened); // an open file would keep its disk space
         }
         let mut open = self.open.write();
         if open.len() >= self.open_max {
-            open.pop_first(); // the oldest, which reads of fresh values need least
+            open.pop_first(); // the lowest number: reads of new values do not need it
         }
         open.insert(listed.number, Arc::clone(&opened));
         Ok(opened)

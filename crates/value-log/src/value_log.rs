@@ -1,4 +1,4 @@
-//! The value log: values that are too long for the log, written there once.
+//! The value log: values that are too long for the log are written here instead, once.
 //!
 //! ```text
 //!   000012.values   | header | record | record | record ......zeros|      sealed: cut to what counts
@@ -7,15 +7,15 @@
 //! ```
 //!
 //! A record is written before the frame that points to it. [`ValueLog::append`] writes it to the
-//! kernel; [`ValueLog::sync`] makes everything durable that was appended, and is called before each
-//! sync of the log, so that what is durable in the log points to what is durable here. What was not
-//! durable in a log when a process died is checked value by value, by the replay of the log.
+//! kernel. [`ValueLog::sync`] makes everything durable that was appended. It is called before each
+//! sync of the log, so that durable frames point to durable values. If frames were not durable when
+//! a process died, the replay of the log checks each of their values.
 //!
-//! Values that have files of their own go to [`crate::directories`] instead, which the value log
-//! syncs and closes with itself.
+//! Values with files of their own go to [`crate::directories`]. The value log syncs and closes
+//! these together with its segments.
 //!
 //! The owner of the value log makes its segments ([`ValueLog::make`]), lists them durably, and only
-//! then hands them over ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest
+//! then hands them over ([`ValueLog::adopt`]): so pointers lead only to segments that the manifest
 //! lists. Segments are written once, and a value log never appends to one that existed before it.
 //!
 //! ```text
@@ -39,10 +39,10 @@ use crate::segment::{ValuesEnd, next_segment_bytes, values_path};
 /// How the value log uses its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueOptions {
-    /// Longest segment's file, in bytes; one for a longer record is longer. They begin small: see
-    /// [`next_segment_bytes`].
+    /// The longest file of a segment, in bytes; only a segment for a longer record is longer.
+    /// Segments begin small: see [`next_segment_bytes`].
     pub segment_bytes_max: u64,
-    /// How records get into the file.
+    /// How records are written to the file.
     pub append_mode: AppendMode,
 }
 
@@ -54,7 +54,7 @@ pub struct ValueLog {
     numbers: NumberSource,
     tail: Mutex<Tail>,
     poison: OnceLock<Error>,
-    /// Values in files of their own.
+    /// The values with files of their own.
     pub directories: ValueDirectories,
 }
 
@@ -62,7 +62,7 @@ pub struct ValueLog {
 struct Tail {
     active: Option<OpenValues>,
     next: Option<OpenValues>,
-    /// Full ones that have not been asked for yet, oldest first.
+    /// Full segments that [`ValueLog::take_sealed`] has not returned yet, oldest first.
     sealed: Vec<SealedValues>,
     unsynced_bytes: u64,
     is_closed: bool,
@@ -79,7 +79,7 @@ pub struct OpenValues {
     synced: u64,
 }
 
-/// A segment that takes no more.
+/// A segment to which nothing is appended any more.
 struct SealedValues {
     number: FileNumber,
     end: u64,
@@ -127,11 +127,11 @@ impl ValueLog {
         }
     }
 
-    /// Appends a record and returns its place; none when there is no room, which [`ValueLog::make`]
-    /// and [`ValueLog::adopt`] make.
+    /// Appends a record and returns its place. None if there is no room: then call
+    /// [`ValueLog::make`] and [`ValueLog::adopt`].
     ///
     /// # Errors
-    /// `NoSpace`: it is as if the append had not been tried. `Poisoned`, `Closed`: see the kinds.
+    /// `NoSpace`: nothing has changed. `Poisoned`, `Closed`: see the kinds.
     pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
         let mut tail = self.open_tail()?;
         if !tail.active.as_ref().is_some_and(|active| active.fits(record.len() as u64)) {
@@ -155,8 +155,9 @@ impl ValueLog {
         Ok(Some(place))
     }
 
-    /// Makes a segment with room for a record of this length, for a value log of this size: its
-    /// file, its header and its name are durable on return. Nothing is left on failure.
+    /// Makes a segment with room for a record of `record_bytes`, for a value log that holds
+    /// `held_bytes`. Its file, its header and its name are durable on return. Nothing is left
+    /// behind on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -193,16 +194,16 @@ impl ValueLog {
         file: &mut dyn AppendFile,
     ) -> Result<Arc<dyn AppendSync>> {
         let syncer = file.syncer();
-        let _ = syncer.prepare(); // a hint: an append finds its own window if need be
+        let _ = syncer.prepare(); // only a hint: an append can map its window itself
         file.append(&values::header(number)).map_err(|error| Error::io("write", path, error))?;
         syncer.sync().map_err(|error| Error::io("sync", path, error))?;
         self.host.files.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))?;
         Ok(syncer)
     }
 
-    /// Takes over a segment that is durably listed: records of that length have room from now on. A
-    /// segment that was ready for later stays ready, unless it has a lower number: later values
-    /// must be in a segment with a higher number, or at a higher offset.
+    /// Takes over a segment that is durably listed: from now on there is room for a record of
+    /// `record_bytes`. The next segment remains the next one, unless it has a lower number: later
+    /// values must be in a segment with a higher number, or at a higher offset.
     pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
         let mut tail = self.tail.lock();
         let has_room = tail.active.as_ref().is_some_and(|active| active.fits(record_bytes));
@@ -210,14 +211,14 @@ impl ValueLog {
             tail.next = Some(segment);
         } else {
             if let Some(passed_over) = tail.next.take_if(|next| next.number < segment.number) {
-                tail.go_on_in(passed_over); // it is sealed as it is, and removed with the next dead segments
+                tail.go_on_in(passed_over); // it has no values, and is removed with dead segments
             }
             tail.go_on_in(segment);
         }
     }
 
-    /// Takes over a full directory that is durably listed. Everything written from now on, also to
-    /// directories, is in segments with higher numbers: open ones count as full.
+    /// Takes over a full directory that is durably listed. Open segments and directories become
+    /// full: everything that is written later is in segments with higher numbers.
     pub fn go_on_behind(&self, full: OpenDirectory) {
         self.directories.go_on_behind(full);
         let mut tail = self.tail.lock();
@@ -225,8 +226,8 @@ impl ValueLog {
         passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
     }
 
-    /// Removes a segment that is not listed and was never handed over. If it stays it is harmless,
-    /// and the next opening removes it.
+    /// Removes a segment that is not listed and was never handed over. If it stays, it does no
+    /// harm, and the next opening removes it.
     pub fn unmake(&self, segment: OpenValues) {
         let path = segment.path.clone();
         drop(segment);
@@ -248,10 +249,9 @@ impl ValueLog {
         is_half_full && tail.next.is_none() && !tail.is_closed && self.poison.get().is_none()
     }
 
-    /// Gives up open segments that are much too long for a value log of this many bytes, because
-    /// most of its contents are gone: the one that is being filled counts as full from now on, and
-    /// the one that is ready for later is returned, to be unlisted. The caller makes the segments,
-    /// and makes none at the same time.
+    /// Gives up open segments that are much too long for a value log of this many bytes, which was
+    /// larger before: the active one becomes full, and the next one is returned, to be removed from
+    /// the manifest. The caller is the one that makes segments, so none is made at the same time.
     pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
         let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
         let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
@@ -265,7 +265,7 @@ impl ValueLog {
         tail.next.take_if(is_too_long)
     }
 
-    /// Prepares what the next appends need. Cheap when it is ready.
+    /// Prepares what the next appends need. It is cheap if that is ready.
     pub fn prepare(&self) {
         let syncer = self.tail.lock().active.as_ref().map(|active| Arc::clone(&active.syncer));
         if let Some(syncer) = syncer {
@@ -278,18 +278,18 @@ impl ValueLog {
         self.tail.lock().unsynced_bytes + self.directories.unsynced_bytes()
     }
 
-    /// Whether a segment was left early: it takes its full length on the disk until it is synced
-    /// and cut.
+    /// Whether a segment that is mostly empty became full and must still be synced: it takes its
+    /// full length on the disk until it is synced and cut.
     pub fn has_left_early(&self) -> bool {
         let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();
         self.tail.lock().sealed.iter().any(is_waiting)
     }
 
-    /// Waits until everything that was appended before the call is durable. Costs next to nothing
-    /// when it is.
+    /// Waits until everything that was appended before the call is durable. It costs almost nothing
+    /// if it is.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before.
+    /// `Poisoned` if a write or sync failed, now or before.
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
         self.directories.sync().map_err(|error| self.poison(error.message()))?;
@@ -320,7 +320,7 @@ impl ValueLog {
             .map_err(|error| self.poison(format_args!("cannot sync value segment {number}: {error}")))
     }
 
-    /// What must be synced: full segments, and the active one up to where it is now; and how many
+    /// What must be synced: full segments, and the active one up to its present end; and how many
     /// bytes are not synced yet.
     #[allow(clippy::type_complexity)]
     fn to_sync(
@@ -335,8 +335,8 @@ impl ValueLog {
         (sealed, active, tail.unsynced_bytes)
     }
 
-    /// Full segments that are durable, with their ends. Each is returned once; record that it is
-    /// sealed, then call [`ValueLog::cut`].
+    /// Full segments that are durable, with their ends. Each is returned once. The caller lists it
+    /// as sealed and then calls [`ValueLog::cut`].
     pub fn take_sealed(&self) -> Vec<ValuesEnd> {
         let mut tail = self.tail.lock();
         let (durable, rest) = tail.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
@@ -345,12 +345,12 @@ impl ValueLog {
         durable.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end }).collect()
     }
 
-    /// Cuts off what a sealed segment does not need. If that fails, the rest is harmless.
+    /// Cuts the file of a sealed segment at its end. If that fails, the unused bytes do no harm.
     pub fn cut(&self, sealed: ValuesEnd) {
         let _ = self.host.files.cut(&values_path(&self.dir, sealed.number), sealed.end);
     }
 
-    /// Where the segments that are not sealed yet end.
+    /// The ends of the segments that are not sealed yet.
     pub fn ends(&self) -> Vec<ValuesEnd> {
         let tail = self.tail.lock();
         let sealed = tail.sealed.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end });
@@ -358,7 +358,7 @@ impl ValueLog {
         sealed.chain(open.map(|open| ValuesEnd { number: open.number, end: open.file.end() })).collect()
     }
 
-    /// Ends it: later appends fail. Returns the segments that hold something, all durable, with
+    /// Closes it: later appends fail. Returns the segments that hold something, all durable, with
     /// their ends; and those that were never used.
     ///
     /// # Errors
@@ -378,14 +378,14 @@ impl ValueLog {
         Ok((ends, unused.iter().map(|open| open.number).collect()))
     }
 
-    /// Closes the files of a value log that is closed, or has failed. Later appends fail.
+    /// Closes the files of a value log that is closed or has failed. Later appends fail.
     pub fn let_go(&self) {
         self.directories.let_go();
         let mut tail = self.tail.lock();
         let gone = std::mem::take(&mut *tail);
         tail.is_closed = true;
         drop(tail);
-        drop(gone); // without the lock: unmapping takes its time
+        drop(gone); // without the lock: unmapping takes time
     }
 
     /// Why writing has stopped, if it has.
@@ -408,7 +408,7 @@ impl ValueLog {
         Ok(tail)
     }
 
-    /// Forbids all writes from now on, and returns why: the first cause, if there was one before.
+    /// Forbids all writes from now on. Returns the error with the first cause.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
         let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
@@ -423,7 +423,7 @@ impl Tail {
         }
     }
 
-    /// Nothing more is added to this one.
+    /// Makes a segment full: nothing is appended to it any more.
     fn fill(&mut self, full: OpenValues) {
         let is_synced = full.file.end() <= full.synced;
         let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));

@@ -1,8 +1,8 @@
 //! The source of a copy: a segment, or a file of relocated values, read from front to back.
 //!
-//! Each record is checked on the way: its head, its key, and the hash of its value. What is between
-//! the requested records is skipped, and counted, so that in the end `copied + dropped` is what the
-//! file held. A record of any length is copied through one window.
+//! Each record is checked when it is copied: its head, its key, and the hash of its value. What is
+//! between the requested records is skipped and counted, so that `copied + dropped` is what the
+//! file held. Long records, too, are copied through one window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,13 +45,13 @@ pub struct Source {
 
 impl Source {
     pub(super) fn new(file: Arc<dyn ReadFile>, path: &Path, end: u64) -> Source {
-        // Headers of segments and of files of relocated values are equally long.
+        // The headers of segments and of files of relocated values have the same length.
         let at = RELOCATED_HEADER_BYTES as u64;
         let (path, end) = (path.to_owned(), end.max(at));
         Source { file, path, end, at, window: Vec::new(), window_at: 0, copied: 0, dropped: 0 }
     }
 
-    /// A segment of the store in `dir` that is sealed there.
+    /// A segment of the store in `dir`, which ends where `sealed` says.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -62,7 +62,7 @@ impl Source {
     }
 
     /// Copies the record at this unit of the file, for pointers that lead to the unit `old`. Units
-    /// must rise. Returns its bytes.
+    /// must ascend from call to call. Returns the length of the record.
     ///
     /// # Errors
     /// Which of the two files is at fault.
@@ -93,7 +93,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Bytes of the record at this offset, and what its head says about its value.
+    /// The length of the record at this offset, and what its head says about its value.
     fn head(&mut self, offset: u64) -> Result<(u64, ValueIn), CopyFault> {
         let no_head = "no record begins where a pointer leads";
         let head = self.read(offset, RECORD_HEAD_BYTES as u64)?;
@@ -111,8 +111,8 @@ impl Source {
         Ok((bytes, ValueIn { from, upto: from + head.len, key_hash, hash: head.hash }))
     }
 
-    /// Bytes of the file, through the window. What was passed is not read again soon: the file will
-    /// be removed.
+    /// Bytes of the file, through the window. The system is told that the previous window will not
+    /// be needed: the file will be removed.
     fn read(&mut self, offset: u64, len: u64) -> Result<&[u8], CopyFault> {
         let window_end = self.window_at + self.window.len() as u64;
         if offset < self.window_at || offset + len > window_end {
@@ -136,7 +136,7 @@ impl Source {
         CopyFault::Source(Error::corrupt(&self.path, offset, what))
     }
 
-    /// Frees the memory until the next record is asked for.
+    /// Frees the memory of the window until the next record is copied.
     pub fn rest(&mut self) {
         self.file.wont_need(self.window_at, self.window.len() as u64);
         self.window = Vec::new();
@@ -153,7 +153,7 @@ impl Source {
     }
 }
 
-/// Where in a record its value is, and its hash.
+/// Where the value of a record is, within the record, and its hash.
 struct ValueIn {
     from: u64,
     upto: u64,

@@ -34,7 +34,7 @@ impl RelocatedFile {
         RelocatedFile::open_so(files, dir, number, false)
     }
 
-    /// The same; with `is_direct` reads bypass the page cache.
+    /// As [`RelocatedFile::open`]; with `is_direct` reads bypass the page cache.
     ///
     /// # Errors
     /// As for [`RelocatedFile::open`].
@@ -74,7 +74,7 @@ impl RelocatedFile {
         self.number
     }
 
-    /// Its place.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -84,7 +84,7 @@ impl RelocatedFile {
         self.file_bytes
     }
 
-    /// What it carries, by segment.
+    /// The segments with values in it, in order.
     pub fn carried(&self) -> &[Carried] {
         &self.top.carried
     }
@@ -99,13 +99,12 @@ impl RelocatedFile {
         self.top.map_at
     }
 
-    /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the
-    /// map if `page_at` does not have it in memory. `page_at` returns the page that begins at an
-    /// offset; [`RelocatedFile::read_page`] reads it.
+    /// Reads the value that a pointer leads to into `record`, in one read. `page_at` returns the
+    /// page of the map at an offset, from memory or by [`RelocatedFile::read_page`].
     ///
     /// # Errors
-    /// `Corruption`, naming file and offset, if the map does not have it, or if it is not what the
-    /// pointer says; a failed read.
+    /// `Corruption`, which names file and offset, if the map does not have the value, or if it is
+    /// not what the pointer says; a failed read.
     pub fn value<'r>(
         &self,
         of: (TableId, &[u8]),
@@ -118,13 +117,13 @@ impl RelocatedFile {
         read_value((&*self.file, self.top.map_at), &self.path, of, &Pointer { place, ..*pointer }, record)
     }
 
-    /// The segment among those that it carries whose number ends in these low bits.
+    /// The number of its segment with these low bits.
     pub fn segment_of_low(&self, low: u32, bits: u32) -> Option<u32> {
         let mask = (1u32 << bits) - 1;
         self.carried().iter().map(|carried| carried.segment).find(|segment| segment & mask == low)
     }
 
-    /// The unit of this file at which a record is.
+    /// The unit in this file of the record at `place`.
     ///
     /// # Errors
     /// As for [`RelocatedFile::value`].
@@ -143,7 +142,7 @@ impl RelocatedFile {
         page.find(place.unit).ok_or_else(|| lost(offset))
     }
 
-    /// Reads and checks the page of the map at this offset, which is that of a page.
+    /// Reads and checks the page of the map at this offset.
     ///
     /// # Errors
     /// Damage; a failed read.
@@ -156,7 +155,7 @@ impl RelocatedFile {
         Ok(bytes.into())
     }
 
-    /// Everything that the map has for a segment, page by page.
+    /// Visits all entries of the map for a segment, page by page.
     ///
     /// # Errors
     /// Damage; a failed read; what `visit` returns.
@@ -177,7 +176,7 @@ impl RelocatedFile {
         Ok(())
     }
 
-    /// Its records, as the source of the next file.
+    /// Its records, as a source for another file.
     pub fn source(&self) -> Source {
         Source::new(Arc::clone(&self.file), &self.path, self.top.map_at)
     }

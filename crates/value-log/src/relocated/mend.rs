@@ -1,9 +1,9 @@
-//! A file of relocated values whose map, top or footer is damaged: read as far as its pages are
-//! whole, and rewritten.
+//! Reads a file of relocated values with a damaged map, top or footer, as far as pages of the map
+//! are whole, and rewrites it.
 //!
-//! Each page of the map names its segment and is hashed with its place, so pages are found without
-//! the top. Nothing leads to the records of a lost page any more; they stay where they are, as dead
-//! bytes.
+//! Each page of the map names its segment, and its hash includes its place, so pages can be found
+//! without the top. The records of a lost page cannot be found any more: they stay in the file as
+//! dead bytes.
 //!
 //! Called for `repair`.
 
@@ -21,17 +21,17 @@ use super::writer::{BUFFER_BYTES, relocated_path};
 
 const PAGE: u64 = MAP_PAGE_BYTES as u64;
 
-/// What a disk loses at once, or less.
+/// Bytes that are read at a time where reads fail: at most what a disk loses at once.
 const BLOCK_BYTES: u64 = 4096;
 
-/// For each page of a map: its segment and its first unit; none if it is lost.
+/// For each page of a map, its segment and its first unit; none if the page is lost.
 type Pages = Vec<Option<(u32, u32)>>;
 
-/// Opens what can be read of file `number` of the store in `dir`, even if header, pages, top or
-/// footer are lost or cannot be read.
+/// Opens file `number` of the store in `dir` as far as it can be read, even if header, pages, top
+/// or footer are lost or cannot be read.
 ///
 /// # Errors
-/// `Corruption` if no page is whole, so that nothing leads to its records; it cannot be opened.
+/// `Corruption` if no page is whole, so that no record can be found; a failed call to open it.
 pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedFile> {
     let path = relocated_path(dir, number);
     let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
@@ -47,8 +47,9 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
     Ok(RelocatedFile { file, path, number, top, file_bytes })
 }
 
-/// Writes it into `dir` under its name: its records where they were, zeros where they cannot be
-/// read, and a map with what its whole pages have. Returns its length, and how many pages are lost.
+/// Writes a copy of the file, with the same name, into `dir`: its records at the same offsets,
+/// zeros for what cannot be read, and a map with the entries of its whole pages. Returns the
+/// length, and how many pages are lost.
 ///
 /// # Errors
 /// A failed write or sync.
@@ -79,7 +80,7 @@ pub fn write_anew(moved: &RelocatedFile, files: &dyn Files, dir: &Path) -> Resul
     Ok((at + end.len() as u64, lost))
 }
 
-/// The content of the whole pages of a segment.
+/// The entries of the whole pages of a segment.
 fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move> {
     let mut moves: Vec<Move> = Vec::new();
     for offset in moved.top.pages(segment) {
@@ -88,14 +89,14 @@ fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move>
             _ => *lost += 1,
         }
     }
-    moves.dedup_by(|next, before| next.old <= before.old); // cannot be: each page has a hash
+    moves.dedup_by(|next, before| next.old <= before.old); // never happens: each page has a hash
     moves
 }
 
 /// Fills `buf` with what can be read, and the rest with zeros. Returns how many bytes are zeros.
 ///
-/// A read that fails is tried again block by block, so that one bad sector costs the values in it
-/// and not its neighbours.
+/// A read that fails is tried again block by block, so that one bad sector costs only the values in
+/// it.
 pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64 {
     if file.read_exact_at(offset, buf).is_ok() {
         return 0;
@@ -125,8 +126,8 @@ fn top_of(file: &dyn ReadFile, number: FileNumber, footer: &Footer) -> Option<To
     Top::open(&bytes, number, footer).ok()
 }
 
-/// The page at this offset, if there is one that can be read and is whole: its segment, and its
-/// content.
+/// The segment and the entries of the page at this offset; none if it cannot be read or is not
+/// whole.
 fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32, Vec<Move>)> {
     let mut bytes = vec![0; MAP_PAGE_BYTES];
     file.read_exact_at(offset, &mut bytes).ok()?;
@@ -135,8 +136,8 @@ fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32,
     Some((segment, page.moves().collect()))
 }
 
-/// Finds pages between two offsets, and makes a top of them. What is between two of them counts as
-/// a lost page.
+/// Searches for pages between two offsets, and makes a top from them. A place between two pages
+/// without a whole page counts as a lost page.
 fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops::Range<u64>) -> Result<Top> {
     let (mut map_at, mut pages) = (range.start, Pages::new());
     for offset in range.clone().step_by(MAP_PAGE_BYTES).filter(|offset| offset + PAGE <= range.end) {
@@ -162,8 +163,8 @@ fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops:
     Ok(Top::new(map_at, carried_by(&pages)))
 }
 
-/// The segments of these pages. A lost one counts with the segment before it: a reader that is led
-/// there finds that it is lost.
+/// The segments of these pages. A lost page counts for the segment before it: a reader that needs
+/// it finds that it is damaged.
 fn carried_by(pages: &Pages) -> Vec<Carried> {
     let mut carried: Vec<Carried> = Vec::new();
     for page in pages {

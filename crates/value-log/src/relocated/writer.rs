@@ -1,4 +1,4 @@
-//! Writes a file of relocated values from front to back, and knows its path.
+//! Writes a file of relocated values from front to back.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use folddb_host::{Files, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::relocated::{MAP_PAGE_BYTES, Move, Top, header, put_pages};
 
-/// Bytes that a writer gathers before it writes them.
+/// Bytes that are gathered before they are written to the file.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
 
-/// After this many bytes the disk is asked to begin writing, so that the sync at the end has little
-/// left to do.
+/// After this many bytes the system is asked to begin writing them to the disk, so that the sync at
+/// the end is short.
 const WRITEBACK_BYTES: u64 = 4 << 20;
 
 /// The path of the file of relocated values with this number.
@@ -20,8 +20,7 @@ pub fn relocated_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Relocated(number).to_string())
 }
 
-/// Writes a file of relocated values from front to back. In memory it holds eight bytes for each
-/// value, and a buffer.
+/// See the top of this file. In memory it holds eight bytes for each value, and a buffer.
 pub struct RelocatedWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
@@ -44,7 +43,7 @@ impl RelocatedWriter {
     /// Begins file `number` of the store in `dir`.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The file cannot be created.
     pub fn create(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedWriter> {
         let path = relocated_path(dir, number);
         let file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
@@ -58,15 +57,15 @@ impl RelocatedWriter {
         self.number
     }
 
-    /// What follows belongs to this segment. Segments must ascend.
+    /// The records that follow belong to this segment. Segments must ascend.
     pub fn begin_segment(&mut self, segment: u32) {
         self.done.push(Gathered { segment, bytes: 0, moves: Vec::new() });
     }
 
-    /// A record follows that was at this unit of the segment. Units must ascend.
+    /// The record that follows was at this unit of the segment. Units must ascend.
     ///
     /// # Errors
-    /// The file is as long as it can be.
+    /// The file would be longer than pointers can reach.
     pub fn begin_record(&mut self, old: u32) -> Result<()> {
         let new = u32::try_from(self.at / VALUE_ALIGN)
             .map_err(|_| Error::invalid(format!("{} is as long as it can be", self.path.display())))?;
@@ -109,8 +108,8 @@ impl RelocatedWriter {
         self.at
     }
 
-    /// Writes the map and what leads to it, and makes the bytes of the file durable, but not its
-    /// name. Returns its length.
+    /// Writes map, top and footer, and makes the bytes of the file durable, but not its name.
+    /// Returns its length.
     ///
     /// # Errors
     /// A failed write or sync.
