@@ -1,5 +1,5 @@
-//! What an append to a journal segment costs: `cargo run --release -p folddb-host --example
-//! append_cost [dir]`.
+//! Prints what an append to a segment of the log costs: `cargo run --release -p folddb-host
+//! --example append_cost [dir]`.
 //!
 //! Appends 40 bytes at a time to fresh 64 MiB segments, mapped and written, with and without a
 //! thread that prepares windows ahead; then commits of 100 bytes, each synced.
@@ -67,7 +67,7 @@ fn fill(name: &str, file: &mut dyn AppendFile) -> io::Result<()> {
     for index in 0..count {
         file.append(&record)?;
         if index % 16 == 0 {
-            let now = started.elapsed(); // a look at the clock for each append would be what is measured
+            let now = started.elapsed(); // reading the clock takes longer than an append
             worst = worst.max(now - before);
             before = now;
         }

@@ -79,7 +79,7 @@ impl Times {
     }
 
     /// The last seq that was written by this time, exact to a tick. None if all known records are
-    /// newer; [`Seq::MAX`] if all are older.
+    /// newer; `Seq::MAX` if all are older.
     pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
         let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
         match self.entries.get(behind) {

@@ -214,7 +214,7 @@ impl Program {
         };
         for &(at, point, change) in self.log.iter().filter(|(at, ..)| *at > seq) {
             if self.chance.below(50) == 0 {
-                candidates(&self.index, point, None); // something is loaded meanwhile
+                candidates(&self.index, point, None); // something is loaded at the same time
             }
             self.index.replay(point, change, at).unwrap();
         }

@@ -10,8 +10,7 @@ use crate::files::{AppendFile, AppendSync};
 #[path = "tests/schedules.rs"]
 mod schedules;
 
-/// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped
-/// safely.
+/// A preallocated file in the temporary directory; none if that cannot be mapped safely.
 fn preallocated(len_bytes: u64) -> Option<(tempfile::TempDir, File)> {
     let dir = tempfile::tempdir().unwrap();
     let file =
@@ -125,7 +124,7 @@ fn a_file_that_is_appended_to_no_more_is_not_mapped_while_it_waits_to_be_synced(
     assert_eq!(content(&dir)[..2 * WINDOW_BYTES as usize + 5], bytes_at(0, 2 * WINDOW_BYTES + 5));
 }
 
-/// How many maps of files in a directory the system says that this process has.
+/// How many maps of files in a directory this process has, as the system reports it.
 fn maps_of(dir: &tempfile::TempDir) -> usize {
     let path = dir.path().to_str().unwrap();
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(|line| line.contains(path)).count()
@@ -197,8 +196,7 @@ fn a_sync_of_a_range_takes_any_range_of_the_file() {
     }
 }
 
-/// Syncs that follow one another cover all that was appended, and those between which nothing was
-/// do nothing.
+/// Each sync covers what was appended since the previous one, and does nothing if that is nothing.
 #[test]
 fn syncs_come_as_far_as_the_appends() {
     let Some((_dir, file)) = preallocated(3 * WINDOW_BYTES) else { return };

@@ -143,7 +143,7 @@ fn a_file_that_does_not_fit_the_disk_leaves_no_name_behind() {
     let (_keep, dir) = dir();
     let files = RealFiles::default();
     let path = dir.join("1.log");
-    let huge = 1 << 60; // over what any file system here takes
+    let huge = 1 << 60; // longer than any file system here allows
     assert!(files.create_append(&path, huge, AppendMode::Mapped).is_err());
     assert_eq!(files.list(&dir).unwrap(), [] as [&str; 0]);
 }

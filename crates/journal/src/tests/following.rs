@@ -58,8 +58,8 @@ fn follow_written(follower: &mut Follower, files: &[HistoryFile]) -> (Vec<(Seq, 
     }
 }
 
-/// A follower of another process's log gets what that has written, and waits at a place without a
-/// whole frame.
+/// If another process writes the log, a follower gets what that process has written, and waits at a
+/// place without a whole frame.
 #[test]
 fn what_is_handed_on_is_followed_without_knowing_of_an_end() {
     for mode in [AppendMode::Mapped, AppendMode::Written] {
@@ -120,8 +120,8 @@ fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
     assert!(nowhere.is_lacking());
 }
 
-/// After a crash the history continues through the kept end into the next chain, no matter what is
-/// in the segment that had it.
+/// After a crash the history continues through the archived part into the next chain, no matter
+/// what is in the segment that had it before.
 #[test]
 fn a_kept_end_leads_over_a_crash() {
     let world = World::default();
@@ -184,8 +184,8 @@ fn placed(files: &[(bool, u64, u64)]) -> Vec<HistoryFile> {
     (0..).zip(files).map(file).collect()
 }
 
-/// Also where the files that an archived part replaces are there still, since the process died
-/// before it had removed them.
+/// Also if the files that an archived part replaces still exist, since the process died before it
+/// removed them.
 #[test]
 fn no_place_of_the_log_is_in_two_files_of_the_history() {
     let segments = placed(&[(false, 0, 100), (false, 100, 200), (false, 200, 300), (false, 300, 400)]);

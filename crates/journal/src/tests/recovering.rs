@@ -169,7 +169,7 @@ fn a_read_error_is_never_an_end() {
 fn any_failed_read_is_an_error_and_never_an_end() {
     let (world, ends, durable) = three_segments();
     let mut bytes = world.get(&log(2));
-    bytes[usize::try_from(ends[50]).unwrap() + 30] ^= 1; // a hole, so that what lies beyond it is searched
+    bytes[usize::try_from(ends[50]).unwrap() + 30] ^= 1; // a hole; what is after it is searched
     world.put(&log(2), &bytes);
     let mut failed = 0;
     for nth in 1.. {

@@ -1,6 +1,6 @@
 //! Appends, syncs, background work and closing, under many schedules: what a sync has promised
 //! survives a power cut that loses everything unsynced, no matter who led the sync and how many
-//! segments it covered; and nobody waits forever.
+//! segments it covered; and no thread waits forever.
 
 use std::time::Duration;
 

@@ -35,8 +35,8 @@ fn heads(flags: u8, behind: &[u8]) -> Vec<u8> {
     head.repeat(16_000 / head.len())
 }
 
-/// A log whose third batch is this value, and its last byte not what was written; the LSN where its
-/// whole frames end.
+/// A log with three batches. The third is this value, and its last byte is wrong. Returns the LSN
+/// where the whole frames end.
 fn torn(value: &[u8]) -> (World, Lsn) {
     let (world, mut journal) = large();
     let end = append(&mut journal, 1..3, 100)[1];

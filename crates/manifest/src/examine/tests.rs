@@ -52,7 +52,7 @@ fn the_edits_beyond_a_fault_are_heeded_too() {
     assert_eq!(found[0].created.len(), 1);
 }
 
-/// Of a snapshot that was cut, the tables before the cut are named, and none after it is made up.
+/// If a snapshot was cut, the tables before the cut are named, and no others.
 #[test]
 fn a_snapshot_that_was_cut_still_names_the_tables_before_the_cut() {
     let (world, path, states) = with_edits();

@@ -20,7 +20,7 @@ pub(crate) fn part(file: u64, low: u8) -> PartState {
     }
 }
 
-/// Changes of which many fit a state and many do not.
+/// Changes: many fit a state, and many do not.
 pub(crate) fn changes() -> impl Strategy<Value = Change> {
     let small = 0..4u64;
     (0..22, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(

@@ -1,4 +1,5 @@
-//! A stream by the front of a tail equals the stream of the whole tail from there on.
+//! A stream that begins with the front of a tail equals the stream of the whole tail from the same
+//! place on.
 
 use folddb_base::OpKind;
 use folddb_base::Record;

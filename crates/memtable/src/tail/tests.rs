@@ -1,4 +1,4 @@
-//! The tail: what is pushed is found, newest first, and a full tail says so.
+//! The tail: what is pushed is found, newest first, and a full tail reports that it is full.
 
 use folddb_base::OpKind;
 use proptest::prelude::*;

@@ -464,7 +464,7 @@ fn a_merge_that_lost_count_of_its_records_fails() {
     for budget in [one_record, Budget::UNBOUNDED] {
         let mut step = history.step(World::Concat, VecStream::new(records.clone()), BottomRule::Never);
         step.step(one_record, &mut VecStream::default()).unwrap();
-        step.folder.counts.records_out -= 1; // as if one had got lost
+        step.folder.counts.records_out -= 1; // as if one were lost
         let error = step.step(budget, &mut VecStream::default()).unwrap_err();
         assert!(error.message().contains("lost count"), "{error}");
     }

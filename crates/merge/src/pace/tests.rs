@@ -262,8 +262,8 @@ impl World {
 
 const FLUSH_RATE: f64 = 250e6;
 
-/// What writers may offer, in bytes of memory a second, and how much of that the bytes of their
-/// commits are.
+/// How many bytes of memory writers offer per second, and the share of these that their commits
+/// have.
 const OFFERS: [(f64, f64); 4] = [(260e6, 1.0), (500e6, 0.4), (1500e6, 0.4), (1500e6, 1.0)];
 
 /// Batches of one row to twenty thousand, of sixty bytes each in memory, by one, four and eight

@@ -250,7 +250,8 @@ fn overwriting_a_set_of_keys_stays_within_the_space_bound() {
     assert!(times <= 8.0, "every byte was moved {times:.2} times");
 }
 
-/// Merges of lists move all and free little: tiers alone decide, until gets have paid.
+/// Merges of lists move everything and free little: only full tiers cause merges, until gets have
+/// cost enough.
 #[test]
 fn what_merges_do_not_free_is_moved_by_tiers_alone() {
     let moved_times = |freed_by_repeat: f64| {
@@ -462,7 +463,7 @@ fn a_loaded_run_gets_the_tier_that_merges_would_have_given_it() {
     assert_eq!(tier_of(u64::MAX, 0, 0), 64);
 }
 
-/// What runs point to beyond the newest value of each key.
+/// What runs point to, except the newest value of each key.
 fn hidden_bytes(table: &Table) -> u64 {
     let mut newest: BTreeMap<u32, bool> = BTreeMap::new();
     let mut pointers = 0;

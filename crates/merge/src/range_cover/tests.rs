@@ -4,7 +4,7 @@ use super::*;
 
 const KEYS: u8 = 12;
 
-/// The newest of them over a key that a reader at `limit` sees.
+/// The newest range delete over a key that a reader at `limit` sees.
 fn cover(ranges: &[&RangeDelete], key: u8, limit: Seq) -> Seq {
     let covers = |range: &&&RangeDelete| range.seq <= limit && range.from[0] <= key && key < range.to[0];
     ranges.iter().filter(covers).map(|range| range.seq).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Files in memory, for tests: they can be damaged at will, and are counted while open.
+//! Files in memory, for tests: tests can damage them, and open ones are counted.
 
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};

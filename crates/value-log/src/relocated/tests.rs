@@ -97,8 +97,8 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
     assert!(read(&on, 5, second[1], 601).is_err() && read(&on, 3, first[1], 1).is_err());
 }
 
-/// Any byte of the records, the map, the top or the footer is flipped: what is read is right, or
-/// damage.
+/// If any byte of the records, the map, the top or the footer is wrong, a read returns the right
+/// value or reports damage.
 #[test]
 fn no_flip_gives_a_wrong_value() {
     let dir = tempfile::tempdir().unwrap();

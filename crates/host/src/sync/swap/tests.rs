@@ -18,7 +18,7 @@ fn what_was_replaced_is_let_go() {
     assert_eq!(Arc::strong_count(&held), 1, "only the reader holds it");
 }
 
-/// One thread makes a value of two numbers ever larger, others read it.
+/// One thread makes both numbers of a value larger, again and again; other threads read it.
 #[cfg(folddb_schedules)]
 mod schedules {
     use super::*;

@@ -100,7 +100,7 @@ impl Scene {
             assert_eq!(joined(|visit| _ = self.memtable.get(KEYS[1], ReadAt::Seq(at), visit)), wanted(2, at));
         }
         let mut live = self.live.lock();
-        let mine = live.iter().position(|&live| live == at).unwrap(); // another snapshot may stand there, too
+        let mine = live.iter().position(|&live| live == at).unwrap(); // others may have this seq
         live.swap_remove(mine);
     }
 }
