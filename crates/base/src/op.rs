@@ -15,8 +15,8 @@
 //!   FoldSeparated p      m           x·m       pointer to m
 //! ```
 //!
-//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value log: in
-//! one piece, see `pointer.rs`, or in several, see `rope.rs`.
+//! The last three are `Set`, `Insert` and `Fold` with a *separated* value, in the value log: in one
+//! piece, see `pointer.rs`, or in several, see `rope.rs`.
 //!
 //! `folddb-rules` composes two of them; this file only defines their form.
 
@@ -29,7 +29,7 @@ use crate::rope::Rope;
 pub enum OpKind {
     /// Makes the key absent.
     Delete = 0,
-    /// Sets the value, no matter what it was.
+    /// Sets the value, whatever it was.
     Set = 1,
     /// Gives an absent key this value; leaves a present one alone.
     Insert = 2,

@@ -95,7 +95,7 @@ impl<K: Ord, V> SharedMap<K, V> {
         self.get(key).is_some()
     }
 
-    /// The entries from the first on whose key is above `key`.
+    /// The entries with keys above `key`.
     pub fn iter_above(&self, key: &K) -> Iter<'_, K, V> {
         let mut iter = Iter { path: Vec::new(), left: 0 };
         let mut link = &self.root;
@@ -172,7 +172,7 @@ fn insert<K: Ord + Clone, V: Clone>(link: &mut Link<K, V>, key: K, value: V) -> 
     before
 }
 
-/// Removes a key that is there.
+/// Removes a key that exists.
 fn remove<K: Ord + Clone + Borrow<Q>, Q: Ord + ?Sized, V: Clone>(
     link: &mut Link<K, V>,
     key: &Q,

@@ -8,8 +8,8 @@
 //! `queue` deletes everything older than the newest thousand rows, `here` ten keys at random
 //! places, `apart` disjoint ranges of rows that are not written again. It prints a line after each
 //! twentieth of the work: range deletes per second, the longest of them, the cost of a get and of a
-//! row of a scan meanwhile, the range deletes and runs of the table, bytes on the disk and resident
-//! memory. Two more lines follow at the end, and once background work has nothing to do.
+//! row of a scan at the same time, the range deletes and runs of the table, bytes on the disk and
+//! resident memory. Two more lines follow at the end, and once background work has nothing to do.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

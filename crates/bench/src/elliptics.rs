@@ -21,7 +21,7 @@ const BYTES: (usize, usize) = (4000, 4800);
 const TABLE: &str = "blobs";
 const MEMORY_BYTES: usize = 64 << 20;
 const THREADS: u64 = 8;
-/// Gets of all threads; no more than a third of the blobs, so that few are asked for twice.
+/// Gets of all threads; no more than a third of the blobs, so that few are read twice.
 const GETS_MAX: u64 = 100_000;
 /// From how many bytes on the values of the sorted table are separated.
 const SEPARATE_BYTES: u32 = 32;

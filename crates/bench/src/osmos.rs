@@ -234,7 +234,7 @@ fn scan(table: &Table<String, u64>) -> Result<(RowSum, bool)> {
     let (mut found, mut ascending) = (RowSum::default(), Ascending::default());
     for row in table.scan() {
         let (key, sum) = row?;
-        let number = UserKey::parse(&key).unwrap_or(u64::MAX); // no key of the bench: the checksum will tell
+        let number = UserKey::parse(&key).unwrap_or(u64::MAX); // else the checksum differs
         ascending.next(number);
         found.add(number, sum);
     }

@@ -41,7 +41,7 @@ fn status_bytes(status: &str, name: &str) -> Option<u64> {
 pub struct Peaks {
     /// All resident pages (`VmHWM`), mapped files among them.
     pub resident_bytes: Option<u64>,
-    /// Anonymous pages: what the process really asks of the machine. Sampled.
+    /// Anonymous pages: the memory that the process really needs. Sampled.
     pub anonymous_bytes: Option<u64>,
 }
 

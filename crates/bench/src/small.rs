@@ -121,8 +121,8 @@ fn seeks(table: &Table<u64, u64>) -> Result<(Latencies, bool)> {
     Ok((latencies, none))
 }
 
-/// Whether a drained table takes a new item and shows it: a seek that finds nothing proves little
-/// by itself.
+/// Whether a drained table takes a new item and shows it: a seek that finds nothing alone proves
+/// little.
 fn canary(table: &Table<u64, u64>, durability: Durability) -> Result<bool> {
     let table = table.clone().with_durability(durability);
     table.put(&7, &77)?;

@@ -53,8 +53,8 @@ impl Failure {
         if is_of_table { Ok(self.to_string()) } else { Err(self) }
     }
 
-    /// The same, where something may have been done before: then it is no longer a mistake of the
-    /// command line alone, whose exit code promises that nothing was done.
+    /// The same if something may have been done before. Then it does not count as a mistake of the
+    /// command line: that exit code promises that nothing was done.
     pub(crate) fn after(self, is_changed: bool) -> Failure {
         match self.exit_code() {
             ExitCode::Usage if is_changed => Failure::Refused(self.to_string()),

@@ -28,7 +28,7 @@ pub(crate) fn form(name: &str) -> Option<String> {
     if is_packed(name) { ending(&name[..name.len() - ".gz".len()]) } else { ending(name) }
 }
 
-/// Refuses to write a file whose name says that it has another format.
+/// Refuses to write a file if its name says that it has another format.
 pub(crate) fn check_written(name: &str) -> Result<(), Failure> {
     let foreign = [ending(name), form(name)].into_iter().flatten();
     match foreign.into_iter().find(|ending| FOREIGN.contains(&ending.as_str())) {

@@ -127,7 +127,7 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
     Ok(bytes)
 }
 
-/// Folds whose operands may be lists or have named parts.
+/// Folds with operands that may be lists or have named parts.
 const STRUCTURED: [&str; 10] =
     ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
 

@@ -12,7 +12,7 @@ pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
     text.parse().map_err(|error: ParseError| Failure::Usage(error.to_string()))
 }
 
-/// Refuses a lifetime for a value of a table whose values last forever.
+/// Refuses a lifetime for a value of a table with values that never expire.
 pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failure> {
     if rules.expire.has_stamps() {
         return Ok(());

@@ -234,8 +234,8 @@ impl Created {
     }
 }
 
-/// Runs `work`, which locks a store, once no other process holds the lock: within this time, and as
-/// long as `goes_on` says so. Otherwise it fails as locked.
+/// Runs `work`, which locks a store, when no other process holds the lock: within this time, and as
+/// long as `goes_on` is true. Otherwise it fails as locked.
 pub(crate) fn once_unlocked_within<T>(
     patience: Duration,
     goes_on: impl Fn() -> bool,

@@ -1,5 +1,5 @@
-//! A store that another process writes to: commands that only read can read it meanwhile, as it is
-//! at this moment.
+//! A store that another process writes to: commands that only read can read it at the same time, as
+//! it is at that moment.
 
 mod support;
 

@@ -129,7 +129,7 @@ fn files_in(dir: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Damaged values cannot be moved: the others are, and the outcome says so.
+/// Damaged values cannot be moved. The others are, and the outcome says how many were not.
 #[test]
 fn reclaim_reports_damage_and_what_needs_a_merge_first() {
     let place = Place::new();

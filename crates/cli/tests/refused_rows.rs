@@ -16,7 +16,7 @@ fn rows() -> String {
     (0..ROWS).map(|row| format!("{},{row}\n", key(row))).collect()
 }
 
-/// A store with a table whose index takes no keys that long.
+/// A store with a table. The index of the table takes no keys that long.
 fn with_index() -> Place {
     let place = Place::new();
     place.write("rows.csv", rows());

@@ -1,4 +1,4 @@
-//! What is exported is imported as it was: rows of every fold whose shown form has all of its
+//! What is exported is imported as it was: rows of every fold with a shown form that has all of its
 //! state, in CSV and in NDJSON, with byte strings of all kinds as keys, members, names and values.
 
 mod support;

@@ -100,7 +100,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     store_with_a_row(&place);
     let mut shell = Shell::of(&place, "s");
     shell.does("fold t first 1");
-    // There is no feed yet, and the process that has the store open is not asked for one.
+    // There is no feed yet, and the process that has the store open is not asked to make one.
     let ran = place.run(&["watch", "s", "f", "--wait", "1"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("has no feed `f`") && ran.err.contains("in the shell"), "{}", ran.err);

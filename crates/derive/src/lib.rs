@@ -11,7 +11,7 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, GenericArgument, Ident, PathArguments, Result, Type};
 
-/// The folds that a field may name, and the type in `folddb::folds` that stands for each.
+/// The folds that a field may name, and the type in `folddb::folds` for each.
 const NAMED: [(&str, &str); 4] = [("sum", "Sum"), ("min", "Min"), ("max", "Max"), ("first", "First")];
 
 /// A struct as a value of a table. It folds field by field.

@@ -55,7 +55,7 @@ pub fn changes_bytes(count: u64) -> u64 {
     count * (folddb_layout::hash_changes::CHANGE_BYTES_MIN as u64 + 1)
 }
 
-/// Writes changes, whose seqs ascend, to a new file; they came after this checkpoint. Returns its
+/// Writes changes that came after this checkpoint, with ascending seqs, to a new file. Returns its
 /// length. What was written is durable on return; the caller syncs the name of the file.
 ///
 /// # Errors

@@ -205,7 +205,7 @@ pub struct CheckpointFacts {
 }
 
 impl CheckpointWriter {
-    /// Begins a checkpoint in a new file, for an index whose keys are hashed with this salt. No
+    /// Begins a checkpoint in a new file, for an index with keys that are hashed with this salt. No
     /// number may be used twice: a shard knows by the number where it is saved.
     pub fn new(file: Box<dyn WriteFile>, path: &Path, number: FileNumber, salt: u64) -> CheckpointWriter {
         let path = path.to_owned();

@@ -113,7 +113,7 @@ impl HashIndex {
         HashIndex::of((0..1 << SECTOR_BITS).map(sector).collect(), sheets)
     }
 
-    /// The index that a checkpoint saved. A piece is read only when one of its keys is asked for.
+    /// The index that a checkpoint saved. A piece is read only when one of its keys is needed.
     pub fn open(checkpoint: &Arc<Checkpoint>, options: IndexOptions) -> HashIndex {
         let number = |piece: &PieceEntry| piece.range.start >> (POINT_BITS - SECTOR_BITS);
         let sectors = checkpoint.pieces().chunk_by(|one, next| number(one) == number(next));
@@ -334,8 +334,8 @@ impl HashIndex {
 
     /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to
     /// `applied` have all been made; others may come in the meantime. Writers of the shard wait
-    /// while it is copied in memory, other writers do not wait. A shard whose piece is damaged is
-    /// copied unchanged: that loses its own keys, and not the changes of all others.
+    /// while it is copied in memory, other writers do not wait. If the piece of a shard is damaged,
+    /// it is copied unchanged: that loses its own keys, and not the changes of all others.
     ///
     /// # Errors
     /// An error of the system for either file; then the new one is useless.

@@ -29,7 +29,7 @@ pub(crate) const LINE_POINT_BITS: u32 = PRINT_BITS + TAG_BITS;
 const TAG_MASK: u128 = (1 << TAG_BITS) - 1;
 const FAR_SHIFT: u32 = LINE_SLOTS as u32 * TAG_BITS;
 
-/// The largest distance that is stored. It stands for this distance and all longer ones.
+/// The largest distance that is stored. It means this distance and all longer ones.
 pub(crate) const FAR_MAX: usize = u8::MAX as usize;
 
 /// See the top of this file.

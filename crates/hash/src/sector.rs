@@ -72,7 +72,7 @@ pub(crate) enum Replayed {
     /// The shard had it already.
     Known,
     /// The slot to be changed was absent, or the slot to be inserted was present. The new slot is
-    /// there now.
+    /// in place now.
     Misfit,
     /// The shard must be loaded first.
     LoadFirst,
@@ -188,8 +188,8 @@ impl Sector {
         }
     }
 
-    /// Drops shards that this checkpoint has unchanged, if `wants` says so for each: it is given
-    /// how much memory that would free, and whether the shard was used since it was last asked.
+    /// Drops shards that this checkpoint has unchanged, if `wants` is true for them. It gets how
+    /// much memory that would free, and whether the shard was used since the last such question.
     pub(crate) fn let_go(
         &mut self,
         checkpoint: &Arc<Checkpoint>,

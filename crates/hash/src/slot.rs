@@ -7,7 +7,7 @@
 //!   slot                   | size class 6 | address 44                              |
 //! ```
 //!
-//! Two keys with the same point cannot be told apart here; a look-up reads the record of each
+//! Two keys with the same point cannot be distinguished here; a look-up reads the record of each
 //! candidate. Among n keys a look-up meets n / 2^40 false candidates on average: one in 110,000
 //! look-ups at ten million keys, one in 1,100 at a billion.
 //!

@@ -105,7 +105,7 @@ impl Undone {
         }
     }
 
-    /// Replaces a slot by another, wherever it occurs. False if it does not occur.
+    /// Replaces a slot with another, in all places. False if it does not occur.
     pub(crate) fn relocate(&mut self, point: Point, from: Slot, to: Slot) -> bool {
         let mut was_there = false;
         for (_, change) in self.changes.range_mut((point, 0)..=(point, Seq::MAX)) {

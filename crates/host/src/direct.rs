@@ -25,7 +25,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A file whose reads bypass the page cache.
+/// A file with reads that bypass the page cache.
 pub(crate) struct DirectRead {
     file: File,
 }

@@ -173,7 +173,8 @@ pub trait AppendFile: Send {
 
 /// What other threads do with a file that one thread appends to.
 pub trait AppendSync: Send + Sync {
-    /// Waits until all bytes whose `append` had returned before this call are durable.
+    /// Waits until all bytes are durable that were appended by calls of `append` that had returned
+    /// before this call.
     fn sync(&self) -> io::Result<()>;
 
     /// Makes the next window ready to be appended to, so that no append waits for it. Cheap when it

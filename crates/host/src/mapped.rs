@@ -20,8 +20,8 @@
 //! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty
 //! since it was populated: `fdatasync` writes all dirty pages of a file, and the page of each later
 //! append once more. `msync` on a map of the bytes that were appended since the last sync makes the
-//! system sync that range of the file, with the metadata that is needed to read it, no matter how
-//! its pages became dirty.
+//! system sync that range of the file, with the metadata that is needed to read it, however its
+//! pages became dirty.
 //!
 //! This is the only module with `unsafe`: the raw map, and at the end the two calls by which
 //! `resident.rs` keeps memory from being swapped out. Nothing is ever read through the map, and no
@@ -101,7 +101,7 @@ impl MappedAppend {
         MappedAppend { shared: Arc::new(shared), current: None, end: 0 }
     }
 
-    /// The window that holds byte `offset`, which lies within the file.
+    /// The window that holds byte `offset`, which must be within the file.
     fn window_at(&mut self, offset: u64) -> io::Result<&mut Window> {
         let holds = self.current.as_ref().is_some_and(|window| offset < window.end());
         if !holds {
@@ -171,8 +171,8 @@ impl MappedAppend {
 }
 
 impl Shared {
-    /// The window at `offset`: the one made ahead, or else a fresh one whose pages fault in one by
-    /// one.
+    /// The window at `offset`: the one that was made ahead, or else a new one. The pages of a new
+    /// one fault in one by one.
     fn take_window(&self, offset: u64) -> io::Result<Window> {
         let mut windows = self.windows.lock();
         let ready = windows.next.take();
@@ -301,8 +301,8 @@ impl Window {
         if at > self.len as u64 || bytes.len() as u64 > self.len as u64 - at {
             return false;
         }
-        // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map,
-        // which is live and writable as long as `self` is; `bytes` is a Rust reference and so lies
+        // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target is in the map,
+        // which is live and writable as long as `self` is; `bytes` is a Rust reference, so it is
         // elsewhere. The file is preallocated beyond the end of the map, so the pages are there to
         // be written. Tested by `a_window_takes_what_is_in_it_and_refuses_the_rest`, at both ends
         // of a window.

@@ -1,6 +1,6 @@
 //! Memory that should stay resident: a value that the system may be asked not to swap out.
 //!
-//! This is best effort: if the system refuses (see `ulimit -l`), the memory is there anyway, and
+//! This is best effort: if the system refuses (see `ulimit -l`), the memory can be used anyway, and
 //! [`Resident::is_locked`] says whether it is locked. The system locks whole pages, with everything
 //! else on them, and unlocks them the same way. An owner of many such neighbouring values therefore
 //! frees all of them at once.

@@ -505,7 +505,7 @@ fn find_elsewhere(stands: &BTreeMap<FileNumber, Stands>, store_id: u128) -> BTre
     found.filter(|(number, _)| !is_at_home(*number)).collect()
 }
 
-/// The header of a segment whose bytes are in the file of another one.
+/// The header of a segment that is in the file of another one.
 fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
     let bytes = reader.raw_header().ok()?;
     let said = FileNumber(u64::from_le_bytes(bytes.get(NUMBER_AT..NUMBER_AT + 8)?.try_into().ok()?));

@@ -155,7 +155,7 @@ enum Step {
     NoFile,
     /// No batch is here. The history continues at this LSN; true if a segment must exist there.
     Over(Lsn, bool),
-    /// A batch, whose records are in the buffer.
+    /// A batch. Its records are in the buffer.
     Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
 }
 

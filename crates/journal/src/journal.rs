@@ -65,7 +65,7 @@ pub struct SegmentFacts {
     pub first_lsn: Lsn,
     /// Where it ends: the beginning of the next segment, or of the next frame.
     pub end_lsn: Lsn,
-    /// Length of its file, all of which is allocated on the disk.
+    /// Length of its file. All of it is allocated on the disk.
     pub len_bytes: u64,
 }
 

@@ -136,7 +136,7 @@ pub fn replay(
 
 /// As [`replay`], for a log that may point to values in the value log: `has_values` says whether
 /// the values of a frame that is not known to be durable are whole. The log ends at the first frame
-/// whose values are not.
+/// with values that are not whole.
 ///
 /// # Errors
 /// As for [`replay`], or what `has_values` returns.

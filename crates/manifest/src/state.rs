@@ -226,7 +226,7 @@ impl State {
         self.values.contains_key(&segment) || self.relocated.contains_key(&segment)
     }
 
-    /// The live segments whose values are in a file of relocated values, ascending.
+    /// The live segments with values in this file of relocated values, ascending.
     pub fn moved_in(&self, file: FileNumber) -> impl Iterator<Item = FileNumber> + '_ {
         self.relocated.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
     }

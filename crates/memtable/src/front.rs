@@ -55,7 +55,7 @@ pub(crate) fn front_of(order: &KeyOrder, raw: RawTail, from: Bound<&[u8]>) -> Op
     Some((front, Some(Rest { order: order.clone(), raw, keys, sorted })))
 }
 
-/// Leaves out the records whose prefixes show that they come before `from`.
+/// Leaves out the records that come before `from`, as far as their prefixes show it.
 fn leave_out_before(
     order: &KeyOrder,
     raw: &RawTail,

@@ -116,7 +116,7 @@ impl<S: RecordStream> KWay<S> {
         if a.prefix == b.prefix { self.wins_tie(a.source, b.source) } else { a.prefix < b.prefix }
     }
 
-    /// Decides between sources whose prefixes are equal.
+    /// Decides between sources with equal prefixes.
     fn wins_tie(&self, a: u32, b: u32) -> bool {
         let (x, y) = (self.sources[a as usize].record(), self.sources[b as usize].record());
         let (x, y) = match (x, y) {

@@ -7,9 +7,9 @@
 //! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers are first:
 //!    their merges are small, and writers wait for them.
 //! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number,
-//!    the one that moves the fewest bytes in vain for each run saved is chosen. Merging n of the T
-//!    runs of a tier early moves (1 - n/T) of the bytes in vain and saves n - 1 runs; merging two
-//!    neighbours that stay in their tier moves all of them in vain.
+//!    the one that moves the fewest useless bytes for each run saved is chosen. Merging n of the T
+//!    runs of a tier early moves (1 - n/T) of the bytes uselessly and saves n - 1 runs; merging two
+//!    neighbours that stay in their tier moves all of them uselessly.
 //! 3. *Dead values*: runs point to more dead separated values than is tolerated: see [`hidden`].
 //! 4. *Garbage*: merging would free more than σ of the live data. Sketches show how many keys the
 //!    runs have in common; the last merges show how much of these bytes merging frees
@@ -143,7 +143,7 @@ impl Planner<'_> {
         Some(self.join_or_merge(range, target_tier, Reason::TooManyRuns(runs)))
     }
 
-    /// Bytes moved in vain for each run saved, if this share of the bytes is moved in vain.
+    /// Bytes that are moved uselessly for each run saved, if this share of the bytes is.
     fn waste_per_run(&self, range: &Range<usize>, share: f64) -> f64 {
         self.bytes_of(range) as f64 * share / (range.len() - 1) as f64
     }

@@ -24,7 +24,7 @@ use std::fmt;
 pub struct ValueFile {
     /// Its number.
     pub number: u64,
-    /// The segments whose values are in it.
+    /// The segments with values in it.
     pub segments: Vec<u32>,
     /// Its length.
     pub bytes: u64,
@@ -69,13 +69,13 @@ pub enum ReclaimReason {
     Short,
 }
 
-/// Files whose live values will be copied into one.
+/// Files that are to be reclaimed: their live values will be copied into one file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReclaimPlan {
     /// The files that will be removed, by number.
     pub files: Vec<u64>,
-    /// The segments whose values are in them, ascending.
+    /// The segments with values in them, ascending.
     pub segments: Vec<u32>,
     /// Bytes of the files.
     pub bytes: u64,
@@ -232,8 +232,8 @@ impl<'a> Pick<'a> {
         true
     }
 
-    /// Chooses files in this order until enough is freed, and after that only files of which at
-    /// least half is freed. Skips a file of which less than `share_min` is freed.
+    /// Chooses files in this order until enough is freed, and after that only files that free at
+    /// least half of their bytes. Skips files that free a smaller share than `share_min`.
     fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
         for file in worthy {
             let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;

@@ -18,8 +18,8 @@ use crate::scan::Scan;
 
 /// A scan, batch by batch.
 ///
-/// The caller that asks for the next batch may hold the lock of the interpreter or not, and PyO3
-/// cannot tell. So nothing in here takes that lock.
+/// The caller that reads the next batch may hold the lock of the interpreter or not, and PyO3 does
+/// not know which. So nothing in here takes that lock.
 struct Batches(Option<Guarded<(Frame, LentRows)>>);
 
 impl Batches {
@@ -48,7 +48,7 @@ fn read(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Option<Result<Reco
     Ok((columns.len > 0).then(|| columns.finish()))
 }
 
-/// All of it, read at once, for tables whose fold takes the lock of the interpreter itself.
+/// All of it, read at once, for tables with a fold that takes the lock of the interpreter itself.
 fn read_all(frame: &Frame, rows: &mut LentRows) -> folddb::Result<Vec<Result<ArrayRef, ArrowError>>> {
     let mut batches = Vec::new();
     while let Some(batch) = read(frame, rows)? {

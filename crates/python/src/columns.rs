@@ -164,7 +164,7 @@ enum Part {
 
 impl Chunk {
     /// # Errors
-    /// A column whose type has no sort.
+    /// A column with a type that has no sort.
     pub(crate) fn cells(&self) -> Result<Vec<Cells>, String> {
         let cells = |part: &Part| match part {
             Part::Array(array) => Cells::of(array),

@@ -32,7 +32,7 @@ enum Keys {
 enum Shape {
     Encoded,
     One,
-    /// Documents, whose members are the columns of values by these names.
+    /// Documents. Their members are the columns of values by these names.
     Documents(Vec<String>),
     /// For each field of the record, the index of its column.
     Record(Record, Vec<Option<usize>>),

@@ -1,4 +1,4 @@
-//! How a call fails: by an exception whose class has the name of the kind of the error.
+//! How a call fails: by an exception with a class that has the name of the kind of the error.
 //!
 //! The classes are in `python/folddb/errors.py`; each is a `folddb.Error`, and a subclass of
 //! Python's own class for such errors, if there is one. The text names the thing and the place, and

@@ -318,7 +318,8 @@ impl Work<'_> {
         };
         out.clear();
         match fold.fold(key, ops.value(place), value, out) {
-            // Operands whose result is too long for a record stay separate; the store folds them.
+            // If the result of operands is too long for a record, they stay separate, and the store
+            // folds them.
             Ok(Outcome::Value) if out.len() > VALUE_BYTES_MAX => false,
             Ok(Outcome::Value) => {
                 let kept = ops.folded[place].get_or_insert_default();

@@ -29,10 +29,10 @@
 //! wherever no value is examined. If folding is joining, separated values are joined as lists of
 //! pieces, and no value is examined either (`rope.rs`). Otherwise a later operand has nothing to be
 //! folded onto while the value is separated, so these two decline; a reader loads the value and
-//! folds. A separated value never counts as deleted: tables whose values decide that keep all of
-//! them inline.
+//! folds. A separated value never counts as deleted: tables in which a value may count as deleted
+//! keep all values inline.
 //!
-//! In tables whose values expire, ops have stamps; `expiry.rs` says how these change the table
+//! In tables with values that expire, ops have stamps; `expiry.rs` says how these change the table
 //! above.
 
 mod fold_rules;
@@ -46,8 +46,8 @@ pub(crate) use fold_rules::Product;
 pub use fold_rules::{Composed, Decline, FoldRules, Predicate, State};
 
 impl FoldRules {
-    /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`, whose
-    /// former content is lost either way. Both ops must have been normalised.
+    /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`. The
+    /// former content of `out` is lost in either case. Both ops must have been normalised.
     #[inline]
     pub fn compose(&self, key: &[u8], older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         let composed = match self.has_stamps {

@@ -20,8 +20,8 @@ pub enum Datum {
     Int(i128),
     /// A floating-point number.
     Float(f64),
-    /// A JSON number whose text neither of these two would print: `1.10`, `1e400`, one of more than
-    /// 128 bits.
+    /// A JSON number with a text that neither of these two would print: `1.10`, `1e400`, or a
+    /// number of more than 128 bits.
     Number(String),
     /// Text.
     Text(String),
@@ -106,8 +106,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// Parses a floating-point number. Digits that stand for a number beyond all doubles are refused:
-/// an infinity must be written as `inf`.
+/// Parses a floating-point number. Digits of a number beyond all doubles are refused: an infinity
+/// must be written as `inf`.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));
     text.parse().ok().filter(|value: &f64| value.is_finite() || !has_digits)

@@ -13,8 +13,8 @@
 //! returns the pointer; if an operand waits to be folded onto such a value, the reader loads it
 //! first: see [`Resolver::load`].
 //!
-//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose
-//! deadline is not after it is absent, also one on which the fold fails.
+//! If values expire, the resolver reads at a time ([`Resolver::read_at`]): a state is absent if its
+//! deadline is not after that time, even if the fold fails on it.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::stamp::NEVER;

@@ -2,8 +2,8 @@
 //!
 //! [`TableRules`] is plain data with a canonical text, which the manifest keeps.
 //! [`TableRules::bind`] gives the names in it their functions, from the folds that come with FoldDB
-//! and from [`Custom`], and makes [`BoundRules`]. A table whose fold is not available can still be
-//! read, unfolded, but not written.
+//! and from [`Custom`], and makes [`BoundRules`]. If the fold of a table is not available, the
+//! table can still be read, unfolded, but not written.
 //!
 //! ```text
 //!   rules 1                      the version of the form

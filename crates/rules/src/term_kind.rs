@@ -128,8 +128,8 @@ pub(crate) fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
         TermRule::Key(number) => kind_of_key(table.rules.key_codec(), *number),
         TermRule::Value => match (table.opaque_codec(), shape_of(table)) {
             (Some(ValueCodec::Json), _) => TermKind::Json,
-            // These decide how terms are taken, too: for all folds whose names begin and end like
-            // this.
+            // These also decide how terms are taken, for all folds with names that begin and end
+            // like this.
             (None, _) if fold.starts_with("json-merge") => TermKind::Json,
             (None, _) if ["set", "intersect", "append"].iter().any(|of| fold.starts_with(of)) => {
                 TermKind::Bytes

@@ -124,7 +124,7 @@ fn fold(table: &BoundRules, key: &[u8], x: &[u8], m: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Made-up values, some of which the fold of the table may take.
+/// Made-up values. The fold of the table may take some of them.
 fn made_up(table: &BoundRules, extractor: &Extractor) -> Vec<Vec<u8>> {
     let mut seeds = seeds();
     let fields = fields_to_fill(table, extractor);
@@ -139,7 +139,7 @@ fn made_up(table: &BoundRules, extractor: &Extractor) -> Vec<Vec<u8>> {
         table.read_value(datum, &mut value).ok().map(|()| value)
     };
     let mut values: Vec<Vec<u8>> = seeds.iter().filter_map(read).collect();
-    // For a fold that reads none of these, but whose values have a fixed length.
+    // For a fold that reads none of these, but has values of a fixed length.
     let len = table.fold.fold().and_then(|fold| fold.fixed_len()).unwrap_or(0);
     let plain = [1u8, 2, 5].map(|low| (0..len).map(|at| if at == 0 { low } else { 0 }).collect::<Vec<u8>>());
     values.extend(plain.into_iter().filter(|value| len > 0 && table.check_value(value).is_ok()));

@@ -45,8 +45,7 @@ pub const ENTRY_OVERHEAD_BYTES_MAX: usize = PACKED_BYTES_MAX + 1;
 /// Longest name of an index, in bytes.
 pub const INDEX_NAME_BYTES_MAX: usize = 64;
 
-/// Separates term and key. A term ends by itself unless an escape (0xff) follows, and this byte is
-/// none.
+/// Separates term and key. Only an escape (0xff) could continue the term, and this byte is not one.
 const BETWEEN: u8 = 0x01;
 
 /// Takes the terms out of a record, given its key and its value. It must always give the same

@@ -1,5 +1,4 @@
-//! Folds of your own whose operands have another type than their values: updates that are applied
-//! later.
+//! Your own folds with operands of another type than the values: updates that are applied later.
 //!
 //! An update is a function of an item that may be absent, `f(Option<Item>) -> Item`. Writing one
 //! reads nothing; reads and merges apply it (RocksDB calls that a full merge). A key has an item,

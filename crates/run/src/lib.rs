@@ -4,7 +4,7 @@
 //! A run is a sequence of parts, files of records in the total order with disjoint key ranges.
 //! [`PartWriter`] makes one from a stream; [`Part::get`] finds the records of a key, [`PartCursor`]
 //! and [`RunCursor`] walk them both ways; [`verify`] and [`examine`] check a file from end to end,
-//! and [`search_blocks`] finds the blocks of one whose index is lost. Higher floors decide what is
+//! and [`search_blocks`] finds the blocks of a part without its index. Higher floors decide what is
 //! visible, and what the records of a key resolve to. The modules are in bottom-up order.
 
 #![forbid(unsafe_code)]

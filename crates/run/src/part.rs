@@ -152,7 +152,7 @@ impl Part {
         }
     }
 
-    /// The first leaf whose separator is at or after `key`; with `past_equal`, after it.
+    /// The first leaf with a separator at or after `key`; with `past_equal`, after it.
     #[inline]
     pub(crate) fn find_leaf(&self, key: &[u8], past_equal: bool) -> Option<usize> {
         let leaf = self.separators.bound(&self.order, key, past_equal);
@@ -171,7 +171,8 @@ impl Part {
             self.shared.forget_piece(self.key_of(*place));
         }
         for (number, entry) in self.frame.top.leaves.iter().enumerate() {
-            // Blocks whose leaf is no longer in memory are evicted when the cache needs their room.
+            // If a leaf is no longer in memory, its blocks are evicted when the cache needs their
+            // room.
             if let Some(leaf) = self.leaf_in_memory(number, entry.place) {
                 leaf.places.iter().for_each(|place| self.shared.forget_piece(self.key_of(*place)));
             }
@@ -461,7 +462,7 @@ fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Mal
     if end == top_place.offset { Ok(()) } else { Err(Malformed::Order) }
 }
 
-/// Reads a piece whose place has been checked against the footer to be inside of the file.
+/// Reads a piece. The caller has checked, by the footer, that its place is inside of the file.
 fn read_piece(file: &dyn ReadFile, path: &Path, place: Place) -> Result<Vec<u8>> {
     let mut stored = vec![0; place.len_bytes as usize];
     file.read_exact_at(place.offset, &mut stored).map_err(|error| read_error(path, place.offset, error))?;

@@ -130,7 +130,7 @@ impl PartCursor {
         if self.is_off_block() { self.next_block() } else { Ok(()) }
     }
 
-    /// Enters the first block whose separator is at or after `key`; with `past_equal`, after it.
+    /// Enters the first block with a separator at or after `key`; with `past_equal`, after it.
     fn find_block(&mut self, leaf: usize, key: &[u8], past_equal: bool) -> Result<()> {
         self.enter_leaf(leaf)?;
         let number =

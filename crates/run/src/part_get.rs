@@ -3,7 +3,7 @@
 //! A get takes four steps, each in memory if there is room (`kept.rs`, else the cache), and none of
 //! them copies or allocates:
 //!
-//! 1. top index, in memory: the one leaf whose keys may include this one;
+//! 1. top index, in memory: the one leaf that may have the key;
 //! 2. filter partition of that leaf: mostly shows that an absent key is absent;
 //! 3. leaf index block: the one data block;
 //! 4. data block, searched in place.

@@ -1,4 +1,4 @@
-//! Finds the blocks of a part whose index is lost.
+//! Finds the blocks of a part without its index, which is lost.
 //!
 //! ```text
 //!   | block | block | block | ... | filters | leaves | top index | meta | footer |

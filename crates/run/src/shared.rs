@@ -173,7 +173,7 @@ impl Shared {
         self.cache.warms_blocks(bytes)
     }
 
-    /// A number for a file that is not a part, whose pages are cached.
+    /// A number for a file that is not a part, to cache its pages.
     pub fn number_file(&self) -> u64 {
         self.number_part()
     }

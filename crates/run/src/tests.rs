@@ -296,7 +296,7 @@ proptest! {
                 }
             }
         }
-        // One descriptor at rest, and one in the hands of a reader.
+        // One descriptor in the cache, and one that a reader uses.
         prop_assert!(world.memory.open_now() <= 2);
     }
 }

@@ -42,7 +42,7 @@ pub struct Fault {
     pub what: String,
     /// The keys that it may cost.
     pub keys: KeySpan,
-    /// Bytes of the file whose blocks cannot be found because of it, though they may be whole.
+    /// A range of the file: its blocks cannot be found because of the fault, but they may be whole.
     pub unreached: Option<Range<u64>>,
 }
 
@@ -94,7 +94,7 @@ pub fn verify(part: &Arc<Part>) -> Result<()> {
     }
 }
 
-/// Checks the file of a part, bypassing the cache, and continues after a fault wherever it can.
+/// Checks the file of a part, bypassing the cache, and continues after a fault if it can.
 pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
     let mut check = Check::new(part, depth, inspect);
     let again = part.file().and_then(|file| Frame::read(&*file, part.path(), part.number()));
@@ -259,8 +259,8 @@ impl<'a> Check<'a> {
         match self.part.read_filter(*place) {
             Ok(filter) => self.filter = Some((number, Some(filter))),
             Err(error) => {
-                // All leaves with this filter: without it their keys cannot be read by gets,
-                // although they are there.
+                // All leaves with this filter: without it, gets cannot read their keys, although
+                // these exist.
                 let same = |leaf: &usize| {
                     frame.top.leaves.get(*leaf).is_some_and(|leaf| leaf.filter == Some(number))
                 };

@@ -65,9 +65,9 @@ pub struct OpenDirectory {
     /// The number of value files in it, and their bytes.
     value_files: u64,
     bytes: u64,
-    /// Units whose files are being written.
+    /// Units with files that are being written.
     writing: BTreeSet<u32>,
-    /// Units whose files may not be durable, and their bytes.
+    /// Units with files that may not be durable, and their bytes.
     unsynced: BTreeSet<u32>,
     unsynced_bytes: u64,
 }

@@ -171,7 +171,7 @@ impl ValueFiles {
         drop((before, left)); // files are removed without the lock
     }
 
-    /// The file with the segment whose number has these low bits, open for reading.
+    /// The file with the segment that has these low bits in its number, open for reading.
     pub fn open_low(&self, of: &SegmentMap, low: u32) -> Result<Arc<ValueFile>> {
         self.open(of, of.number_of(low).unwrap_or(low))
     }

@@ -98,7 +98,7 @@ impl OpenValues {
         self.number
     }
 
-    /// Length of its file, all of which is allocated on the disk.
+    /// Length of its file. All of it is allocated on the disk.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }

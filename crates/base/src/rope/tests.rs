@@ -29,7 +29,7 @@ fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
     let units: Vec<u32> = rope.pointers().map(|pointer| pointer.place.unit).collect();
     assert_eq!(units, [1, 2]);
     assert_eq!(rope.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [3, 300, 5 << 30, 1]);
-    // A piece is moved where it says.
+    // A piece is moved to the place that it names.
     let mut moved = bytes.clone();
     for piece in rope.iter() {
         if let Piece::Separated { at, place: ValuePlace { unit, .. }, .. } = piece {

@@ -59,7 +59,7 @@ fn a_change_of_a_version_copies_the_path_to_it_and_no_more() {
     let mut next = map.clone();
     next.insert(31_337, Arc::new(0));
     next.remove(&77_777);
-    // An entry whose node was copied is held twice.
+    // If its node was copied, an entry is held twice.
     let copied = map.values().filter(|value| Arc::strong_count(value) > 1).count();
     assert!((1..=100).contains(&copied), "{copied} nodes copied");
     assert_eq!((map.len(), next.len(), **map.get(&31_337).unwrap()), (100_000, 99_999, 31_337));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::standings::Standing;
 
-/// The store whose ratio to the best of the others is reported.
+/// The store that is compared: its ratio to the best of the others is reported.
 const OURS: &str = "folddb";
 
 /// A figure that is compared.

@@ -270,7 +270,7 @@ struct TreeWriter<'a> {
 }
 
 impl TreeWriter<'_> {
-    /// Writes in a transaction, or as one where it is null.
+    /// Writes in a transaction; if it is null, as one transaction.
     #[allow(unsafe_code)]
     fn write(&self, txn: *mut c_void, op: Op<'_>) -> c_int {
         let store = self.of.handle.0;
@@ -389,7 +389,7 @@ impl Row {
 /// There are `len` bytes at `place`, and the reader is not called while they are in use.
 #[allow(unsafe_code)]
 unsafe fn bytes<'a>(place: *const c_void, len: u32) -> &'a [u8] {
-    // SAFETY: the caller says so; nothing is no place.
+    // SAFETY: the caller guarantees that; a null pointer is no place.
     if place.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(place.cast(), len as usize) } }
 }
 

@@ -175,7 +175,7 @@ impl Database {
     }
 
     fn compact_all(&self) {
-        // SAFETY: the store is open; null stands for the ends of its keys.
+        // SAFETY: the store is open; null means the first or the last key.
         unsafe { ffi::leveldb_compact_range(self.db, ptr::null(), 0, ptr::null(), 0) };
     }
 }

@@ -244,7 +244,7 @@ extern "C" fn add(
     with: *mut c_void,
 ) -> *mut c_void {
     // SAFETY: the library gives a value and its length, and a place for the new length; `with` is
-    // the number of `write`. `malloc` gives null or the bytes asked for; the library frees them.
+    // the number of `write`. `malloc` gives null or the requested bytes; the library frees them.
     unsafe {
         let value = std::slice::from_raw_parts(value.cast::<u8>(), value_len.max(0) as usize);
         let sum = number(value).wrapping_add(*with.cast::<u64>()).to_le_bytes();
@@ -436,7 +436,7 @@ impl Reader for TreeReader<'_> {
 /// The buffer is not changed while the bytes are in use.
 #[allow(unsafe_code)]
 unsafe fn bytes<'a>(buffer: *mut c_void) -> &'a [u8] {
-    // SAFETY: a buffer tells the start and the number of its bytes.
+    // SAFETY: a buffer gives the start and the number of its bytes.
     unsafe {
         std::slice::from_raw_parts(ffi::tcxstrptr(buffer).cast::<u8>(), ffi::tcxstrsize(buffer) as usize)
     }

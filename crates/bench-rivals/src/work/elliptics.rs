@@ -16,7 +16,7 @@ use crate::rival::{Meaning, Rival, Sight};
 
 const ID_BYTES: usize = 64;
 const BYTES: (usize, usize) = (4000, 4800);
-/// Gets of all threads; no more than a third of the blobs, so that few are asked for twice.
+/// Gets of all threads; no more than a third of the blobs, so that few are read twice.
 const GETS_MAX: u64 = 100_000;
 
 pub(super) fn run(child: &mut Child<'_>) -> Result<()> {

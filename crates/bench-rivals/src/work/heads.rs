@@ -15,7 +15,7 @@ use super::objects::Versions;
 use super::reads::Questions;
 use crate::rival::{Reader, Sight};
 
-/// No more than a third of the objects, so that few are asked for twice.
+/// No more than a third of the objects, so that few are read twice.
 const ASKED_MAX: u64 = 100_000;
 
 /// Heads, cold and then warm; then gets, cold.

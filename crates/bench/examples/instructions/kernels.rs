@@ -337,7 +337,7 @@ impl RecordStream for Columns<'_> {
     }
 }
 
-/// Looks at each record, so that none is optimised away.
+/// Reads each record, so that the compiler leaves none out.
 struct Look(u64);
 
 impl RecordSink for Look {

@@ -3,9 +3,9 @@
 //! A file is skipped if the table has a value of its size that was written after the file, or that
 //! is equal. Links, stores, and what is neither file nor directory are skipped, too, and counted.
 //!
-//! A file that cannot be read, or whose name or bytes the table does not take, is refused by its
-//! name, and the others are stored, as `tar` and `rsync` do. An error that ends the import says how
-//! many are stored.
+//! A file that cannot be read, or with a name or bytes that the table does not take, is refused by
+//! its name, and the others are stored, as `tar` and `rsync` do. An error that ends the import says
+//! how many are stored.
 
 use std::fs::Metadata;
 use std::io::Read;

@@ -349,7 +349,7 @@ fn transact(words: &[String], session: &mut Session) -> Result<(), Failure> {
         )),
         ("commit", Some(begun), _) => {
             let durability = match (begun.durability, stated) {
-                (Durability::Sync, _) => Durability::Sync, // a write has asked for it
+                (Durability::Sync, _) => Durability::Sync, // a write has requested it
                 (usual, stated) => stated.unwrap_or(usual),
             };
             let seq = begun.transaction.commit(durability)?;

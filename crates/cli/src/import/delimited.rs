@@ -82,7 +82,7 @@ pub(crate) struct Records {
     begin: usize,
     /// The line of `begin`, from 1.
     line: u64,
-    /// The byte before `begin` is a `\r`, whose `\n` may follow.
+    /// The byte before `begin` is a `\r`; its `\n` may follow.
     after_return: bool,
     /// The rest of a line that is too long comes first.
     passes_line: bool,

@@ -215,8 +215,8 @@ impl Rows {
         Ok((!is_missing).then_some(text))
     }
 
-    /// The array or object that a column of NDJSON holds in the present row, which may stand for
-    /// bytes; none if it is something else.
+    /// The array or object that a column of NDJSON holds in the present row, which may be the form
+    /// of bytes; none if it is something else.
     pub(crate) fn nested(&self, slot: Slot) -> Option<&Datum> {
         let is_nested = |datum: &&Datum| matches!(datum, Datum::List(_) | Datum::Map(_) | Datum::Bytes(_));
         self.json(slot).filter(is_nested)

@@ -35,7 +35,7 @@ impl Path {
         Path { fields, saturates: false, is_of_pair: false }
     }
 
-    /// Makes a full counter say so, for people.
+    /// Marks a full counter, for people.
     fn mark_full(&self, value: &mut Datum) {
         let at = self.fields.iter().try_fold(value, |value, name| match value {
             Datum::Map(fields) => fields.iter_mut().find(|(of, _)| of == name).map(|(_, value)| value),
@@ -71,7 +71,7 @@ pub(crate) fn value_paths(spec: &str) -> Vec<Path> {
     paths
 }
 
-/// A value that folds by `spec` as people read it: full counters say so.
+/// A value that folds by `spec`, as people read it: full counters are marked.
 pub(crate) fn for_people(paths: &[Path], mut value: Datum) -> Datum {
     paths.iter().for_each(|path| path.mark_full(&mut value));
     value

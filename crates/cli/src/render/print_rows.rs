@@ -15,8 +15,8 @@ use crate::render::rows::RowWriter;
 use crate::session::Begun;
 
 /// Prints rows, as the open transaction sees them if there is one. Returns for how many values the
-/// deadline was left out. A key whose fold fails is reported on the error output; the others
-/// continue.
+/// deadline was left out. If the fold of a key fails, that is reported on the error output, and the
+/// others continue.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,
@@ -97,7 +97,7 @@ fn print_heads(
     told(failed_keys)
 }
 
-/// Reports a key whose fold fails; other errors end the scan.
+/// Reports a key if its fold fails; other errors end the scan.
 pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     if error.kind() != ErrorKind::FoldFailed {
         return Err(error.into());
@@ -106,7 +106,7 @@ pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     Ok(1)
 }
 
-/// What the exit code says about keys whose folds failed.
+/// What the exit code says about keys with folds that failed.
 pub(crate) fn told(failed_keys: u64) -> Result<(), Failure> {
     if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }

@@ -173,7 +173,7 @@ fn what_is_kept_from_swap_counts_as_locked() {
         let kinds = [ErrorKind::PermissionDenied, ErrorKind::OutOfMemory, ErrorKind::WouldBlock];
         assert!(kinds.contains(&error.kind()), "{error}");
         assert_eq!(locked_kib(), before);
-        // Not by a macro, whose lines a test that passes does not show.
+        // Not by a macro: a test that passes does not show the lines of a macro.
         writeln!(std::io::stderr(), "NOT CHECKED: this process may not lock memory (`ulimit -l`): {error}")
             .unwrap();
         return;

@@ -1,5 +1,4 @@
-//! A value that is replaced as a whole, and whose readers never wait for the writer that replaces
-//! it.
+//! A value that is replaced as a whole. Its readers never wait for the writer that replaces it.
 //!
 //! It has two places, and one of them is current. A writer fills the other, makes that current, and
 //! empties the first:
@@ -12,9 +11,9 @@
 //! ```
 //!
 //! So the lock of the current place is never taken by a writer. A reader that finds the lock of a
-//! place taken came too late: the version has advanced, and it tries again. It never sleeps, no
-//! matter where a writer was interrupted. A writer waits for readers, but only for those that are
-//! just counting their reference.
+//! place taken came too late: the version has advanced, and it tries again. It never sleeps,
+//! wherever a writer was interrupted. A writer waits for readers, but only for those that are just
+//! counting their reference.
 
 use std::fmt;
 use std::sync::Arc;

@@ -78,7 +78,7 @@ fn what_is_handed_on_is_followed_without_knowing_of_an_end() {
         }
         assert!(journal.syncer().segments().len() > 5);
         let files = segments_in(&host, temp.path(), STORE).unwrap();
-        // A frame whose last bytes are not there yet does not count; once they are there it does.
+        // A frame without its last bytes does not count; when they have been written, it does.
         let mut again = Follower::at(&host, temp.path(), 0);
         let last = files.iter().rfind(|file| file.first_lsn < follower.lsn()).unwrap();
         let path = last.path(temp.path());
@@ -120,8 +120,8 @@ fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
     assert!(nowhere.is_lacking());
 }
 
-/// After a crash the history continues through the archived part into the next chain, no matter
-/// what is in the segment that had it before.
+/// After a crash the history continues through the archived part into the next chain, whatever is
+/// in the segment that had it before.
 #[test]
 fn a_kept_end_leads_over_a_crash() {
     let world = World::default();
@@ -194,7 +194,7 @@ fn no_place_of_the_log_is_in_two_files_of_the_history() {
         // The end that a crash left, in the second segment and at the end of the second.
         (vec![(150, 200)], vec![(0, 100), (100, 150), (150, 200), (200, 300), (300, 400)]),
         (vec![(200, 200)], vec![(0, 100), (100, 200), (200, 300), (300, 400)]),
-        // Joined: whole segments; and one of which the rest was archived.
+        // Joined: whole segments, and one with a rest that was archived.
         (vec![(0, 200)], vec![(0, 200), (200, 300), (300, 400)]),
         (vec![(0, 150), (150, 200)], vec![(0, 150), (150, 200), (200, 300), (300, 400)]),
         (vec![(100, 350), (350, 400)], vec![(0, 100), (100, 350), (350, 400)]),

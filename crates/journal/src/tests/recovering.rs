@@ -243,7 +243,8 @@ fn after_a_cut_a_fresh_chain_is_separate() {
     assert!(replayed.cut_bytes > (ends[69] - ends[50]) / 2, "the rest of segment 2, and all of segment 3");
     assert_eq!(replayed.end_lsn, 3 * 4096);
 
-    // What was replayed is in runs, and the manifest says so: the old segments may stay or go.
+    // What was replayed is in runs, and the manifest says this: the old segments may stay or be
+    // removed.
     let fresh_lsn = replayed.end_lsn;
     let mut journal = start_at(&world.host(), dir(), AppendMode::Mapped, fresh_lsn, 52, 10);
     let fresh_ends = append(&mut journal, 52..60, 100);
@@ -377,7 +378,7 @@ fn a_log_ends_without_a_close_only_where_its_holder_may_find_it_ended() {
         })
     };
     let says = |refused: &Option<String>, what: &str| refused.as_ref().is_some_and(|why| why.contains(what));
-    // A copy ends where it was made up to; a reader beside the writer may not have seen the next
+    // A copy ends where it was made up to; a reader in another process may not have seen the next
     // segment yet.
     world.disk_remove(&log(3));
     let [own, copied, growing] = refused(&world, header.next_lsn());

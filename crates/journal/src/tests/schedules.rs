@@ -1,5 +1,5 @@
 //! Appends, syncs, background work and closing, under many schedules: what a sync has promised
-//! survives a power cut that loses everything unsynced, no matter who led the sync and how many
+//! survives a power cut that loses everything unsynced, whoever led the sync and however many
 //! segments it covered; and no thread waits forever.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Scene {
         Arc::new(Scene { world, journal: Mutex::new((Some(journal), 1)), syncer })
     }
 
-    /// Appends a batch of which few fill a segment. None once the journal is closed.
+    /// Appends a long batch: a few of them fill a segment. None if the journal is closed.
     fn append(&self, handover: Handover) -> Option<(Seq, Lsn)> {
         let (journal, next_seq) = &mut *self.journal.lock();
         let (journal, seq) = (journal.as_mut()?, *next_seq);

@@ -1,5 +1,6 @@
 //! The bytes beyond the end of a log may be chosen by the author of the values of a torn batch.
-//! Searching them stays cheap, counted in bytes hashed in vain and in reads.
+//! Searching them stays cheap: few bytes are hashed without finding a frame, and there are few
+//! reads.
 
 use folddb_base::{ErrorKind, FileNumber, Lsn};
 use folddb_host::AppendMode;
@@ -48,7 +49,7 @@ fn torn(value: &[u8]) -> (World, Lsn) {
     (world, end)
 }
 
-/// Bytes that a search from `lsn` on hashes in vain, and whether it gives up.
+/// Bytes that a search from `lsn` on hashes without finding a frame, and whether it gives up.
 fn search(world: &World, lsn: Lsn) -> (u64, bool) {
     let mut reader = SegmentReader::open(&world.host(), dir(), FileNumber(1)).unwrap();
     let header = reader.header(FileNumber(1)).unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! A file system in memory whose power can fail, whose disk can be full, and whose calls can be
-//! made to fail.
+//! A file system in memory. Its power can fail, its disk can be full, and its calls can be made to
+//! fail.
 
 #![allow(dead_code)] // three crates test against it, and each needs its own half
 
@@ -87,8 +87,8 @@ impl World {
         after
     }
 
-    /// What is there after a power cut: `pick` decides of each unsynced sector, and of each
-    /// unsynced name, whether it reached the disk.
+    /// What exists after a power cut: `pick` decides for each unsynced sector and each unsynced
+    /// name whether it reached the disk.
     pub(crate) fn after_power_cut(&self, pick: &mut dyn FnMut() -> bool) -> World {
         let after = World::default();
         let disk = self.disk.lock().unwrap();

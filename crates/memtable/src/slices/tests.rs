@@ -1,4 +1,4 @@
-//! Slices return the same as the tree, no matter where they are cut.
+//! Slices return the same as the tree, wherever they are cut.
 
 use std::ops::Bound;
 

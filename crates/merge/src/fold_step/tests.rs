@@ -160,7 +160,7 @@ impl History {
         FoldStep::new(stream, rules)
     }
 
-    /// What a reader at `at` sees of a key whose older state is `base`, applying one op at a time.
+    /// What a reader at `at` sees of a key with the older state `base`, applying one op at a time.
     fn read(
         &self,
         world: World,
@@ -520,7 +520,7 @@ proptest! {
         let history = History::new(world, &events);
         let times = Times { newest, since: since.unwrap_or(Seq::MAX), sweep_ms: 0 };
         let rule = || if bottom { BottomRule::Always } else { BottomRule::Never };
-        // In two steps: the newer part by itself, and then all.
+        // In two steps: first the newer part, and then all.
         let cut = history.boundaries.iter().copied().find(|_| cut.is_multiple_of(2)).unwrap_or(cut as Seq);
         let (older, newer): (Vec<_>, Vec<_>) = history.records.iter().cloned().partition(|record| record.seq <= cut);
         let run = |records, rule| {

@@ -126,8 +126,9 @@ fn memory_that_fills_slows_writers_to_what_flushes_sustain() {
 
 const MERGE_FACTOR: usize = 8;
 
-/// A store whose writers offer more than its background work takes: one thread flushes, one merges,
-/// writers commit one at a time and sleep one after the other. Times in seconds, sizes in bytes.
+/// A store with writers that offer more than its background work takes: one thread flushes, one
+/// merges, writers commit one at a time and sleep one after the other. Times in seconds, sizes in
+/// bytes.
 struct World {
     memtable: f64,
     flush_rate: f64,

@@ -515,7 +515,7 @@ fn few_dead_values_are_hidden_and_little_is_moved_for_it() {
         );
         let (h, v) =
             ((RECORD_BYTES as f64 / (3.5 * value_bytes as f64)).sqrt().max(0.03), value_bytes as f64);
-        // A part's sketch has 256 keys, of which ten to thirty are hidden.
+        // A part's sketch has 256 keys; ten to thirty of these are hidden.
         assert!(hidden <= 2.0 * h, "{hot} {value_bytes}: {hidden} hidden");
         assert!(moved <= 1.6 * RECORD_BYTES as f64 / v / h, "{hot} {value_bytes}: {moved} moved");
     }

@@ -1,10 +1,10 @@
 //! The algebra of values that expire: as `algebra.rs`, for values that last until a deadline.
 //!
 //! A state is a value and its deadline. An op is written at a time w and brings a deadline e;
-//! whether the state that it meets has expired is decided *when the op is written*: a state whose
-//! deadline is not after w is absent to it. The result of a fold has the deadline of the fold, so
-//! each fold extends the life of the value; an insert that meets a value leaves it and its deadline
-//! alone.
+//! whether the state that it meets has expired is decided *when the op is written*: a state with a
+//! deadline that is not after w is absent for it. The result of a fold has the deadline of the
+//! fold, so each fold extends the life of the value; an insert that meets a value leaves it and its
+//! deadline alone.
 //!
 //! ```text
 //!   older, deadline e1, not after w2     as if the older were a Delete
@@ -14,8 +14,8 @@
 //!   Insert            Insert, Fold       decline: what the older leaves may have any deadline
 //! ```
 //!
-//! So there is never an `InsertFold`. Composing reads no clock: a state whose deadline has passed
-//! stays a state until it is written or read. Called if the rules say that records have stamps.
+//! So there is never an `InsertFold`. Composing reads no clock: a state stays a state after its
+//! deadline, until it is written or read. Called if the rules say that records have stamps.
 
 use folddb_base::{Op, OpBuf, OpKind, Stamp};
 

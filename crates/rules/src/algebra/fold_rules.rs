@@ -118,7 +118,7 @@ impl FoldRules {
         }
     }
 
-    /// The rules of a table whose fold is not available: operands stay separate records.
+    /// The rules of a table without an available fold: operands stay separate records.
     pub fn missing(spec: impl Into<String>, version: u32) -> FoldRules {
         let spec = spec.into();
         FoldRules {
@@ -227,8 +227,8 @@ impl FoldRules {
     }
 
     /// The kind under which an op is written: a `Fold` that short-circuits is a `Set`, a `Set` of a
-    /// deleted state a `Delete` (whose payload is then empty). Every op is normalised before it is
-    /// stored.
+    /// deleted state is a `Delete` (then with an empty payload). Every op is normalised before it
+    /// is stored.
     #[inline]
     pub fn normalise(&self, key: &[u8], kind: OpKind, payload: &[u8]) -> OpKind {
         match kind {

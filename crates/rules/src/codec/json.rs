@@ -1,9 +1,8 @@
 //! Values of types that serde knows, as JSON: tools show them, indexes find them by what is in
 //! them, and fields may be added later.
 //!
-//! Written by `serde_json`, read by the one reader of JSON here. So what is read is the same no
-//! matter which features of that crate a program enables: features unify, so the store enables
-//! none.
+//! Written by `serde_json`, read by the one reader of JSON here. So what is read does not depend on
+//! the features of that crate that a program enables: features unify, so the store enables none.
 
 use serde_core::Serialize;
 use serde_core::de::DeserializeOwned;

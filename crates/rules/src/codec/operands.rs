@@ -188,7 +188,7 @@ fn fit_of(fold: &dyn Fold, own: &FoldSpec, others: &[&str], fit: Fit) -> Fit {
     if own.as_fold().spec() == spec || others.contains(&spec.as_str()) { fit } else { Fit::Never }
 }
 
-/// What stands for an operand of one number, or of one member.
+/// What can be used as an operand of one number, or of one member.
 macro_rules! stands_for {
     ($($stand_in:ty $([$($generics:tt)*])? => $operand:ty: |$given:ident| $of:expr;)+) => {$(
         impl $(<$($generics)*>)? AsValue<$operand> for $stand_in {

@@ -1,4 +1,4 @@
-//! Tuples as bytes whose order is the order of the tuples: FoundationDB's tuple layer.
+//! Tuples as bytes. The order of the bytes is the order of the tuples: FoundationDB's tuple layer.
 //!
 //! The encoding is that of FoundationDB's `design/tuple.md`, so keys are exchanged with every
 //! language that has a binding of it. A tuple is its elements one after the other, each with a code

@@ -1,4 +1,4 @@
-//! Keys of Rust types: what a typed table takes, and what may stand for a key when looking one up.
+//! Keys of Rust types: what a typed table takes, and what can be used as a key in a look-up.
 //!
 //! ```text
 //!   Vec<u8>  [u8; N]        bytes               looked up by [u8], [u8; N], str, ...
@@ -43,9 +43,9 @@ use super::key::{ElementType, KeyCodec, decode_i64, decode_u32, decode_u64, enco
 use super::range::KeyRange;
 use super::tuple::{self, Element};
 
-/// A type whose values are keys. It encodes by standing for itself, see [`AsKey`].
+/// A type of keys. It can be used as itself, see [`AsKey`].
 pub trait Key: Sized + AsKey<Self> {
-    /// The codec, whose name the table stores as the type of its keys.
+    /// The codec. The table stores its name as the type of its keys.
     fn codec() -> KeyCodec;
 
     /// The key of these bytes.
@@ -55,8 +55,8 @@ pub trait Key: Sized + AsKey<Self> {
     fn decode(bytes: &[u8]) -> Result<Self, CodecError>;
 }
 
-/// Something that may stand for a key of type `K` without being one: `str` for `String`,
-/// `(&str, u64)` for `(String, u64)`.
+/// A type that can be used as a key of type `K`: `str` for `String`, `(&str, u64)` for `(String,
+/// u64)`.
 pub trait AsKey<K> {
     /// Appends the key as bytes.
     fn encode_key(&self, out: &mut Vec<u8>);
@@ -80,7 +80,7 @@ pub trait KeyPrefix<K> {
 #[derive(Clone, Copy, Debug)]
 pub struct StartsWith<'a, T: ?Sized>(pub &'a T);
 
-/// A type whose values are elements of tuple keys.
+/// A type of elements of tuple keys.
 pub trait KeyElement: Sized + AsElement<Self> {
     /// What the rules of the table say about the element.
     fn element_type() -> ElementType;
@@ -97,7 +97,7 @@ pub trait KeyElement: Sized + AsElement<Self> {
 #[derive(Clone, Copy, Debug)]
 pub struct ElementReader<'a>(Reader<'a>);
 
-/// Something that may stand for an element of type `E`.
+/// A type that can be used as an element of type `E`.
 pub trait AsElement<E> {
     /// Appends the element; `nested` says whether it is inside another one.
     fn put(&self, nested: bool, out: &mut Vec<u8>);
@@ -116,7 +116,7 @@ fn key_range_of_one<K>(key: &(impl AsKey<K> + ?Sized)) -> KeyRange {
     KeyRange::one(bytes)
 }
 
-// ---- references stand for what they refer to ----------------------------------------------------
+// ---- references can be used as what they refer to -----------------------------------------------
 
 impl<K, T: AsKey<K> + ?Sized> AsKey<K> for &T {
     #[inline]
@@ -146,7 +146,7 @@ impl<E, T: AsElement<E> + ?Sized> AsElement<E> for &T {
 
 // ---- bytes and text -----------------------------------------------------------------------------
 
-/// Types whose bytes are the bytes of a key.
+/// Types with the same bytes as a key.
 macro_rules! bytes_as_key {
     ($key:ty: $($stand_in:ty $([$($generics:tt)*])?),+) => {$(
         impl $(<$($generics)*>)? AsKey<$key> for $stand_in {
@@ -486,7 +486,7 @@ tuple_prefix!([A A1 0, B B1 1, C C1 2, D D1 3] E E1 4 |);
 tuple_prefix!([A A1 0, B B1 1, C C1 2, D D1 3] E E1 4 | F);
 tuple_prefix!([A A1 0, B B1 1, C C1 2, D D1 3, E E1 4] F F1 5 |);
 
-/// Tuples whose elements are known only at run time.
+/// Tuples with elements that are known only at run time.
 impl Key for Vec<Element<'static>> {
     fn codec() -> KeyCodec {
         KeyCodec::Tuple

@@ -320,7 +320,7 @@ pub enum Fit {
     Never,
 }
 
-/// A type whose values are values of tables. It encodes by standing for itself, see [`AsValue`].
+/// A type of values of tables. It can be used as itself, see [`AsValue`].
 ///
 /// A type of your own needs [`Value::decode`] and, for tools that show its values,
 /// [`Value::codec`]. What it encodes is checked when it is written: the fold of the table must take
@@ -426,7 +426,7 @@ fn fit_by_codec(codec: ValueCodec, fold: &dyn Fold) -> Fit {
     }
 }
 
-/// Something that may stand for a value of type `V` without being one: `str` for `String`.
+/// A type that can be used as a value of type `V`: `str` for `String`.
 pub trait AsValue<V> {
     /// Appends the value as bytes.
     fn encode(&self, out: &mut Vec<u8>);

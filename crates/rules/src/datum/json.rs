@@ -9,9 +9,10 @@
 //! ```
 //!
 //! What is printed reads back as it was, and what is read prints as it was, except for white space,
-//! escapes and repeated names, of which the last counts. Only what JSON cannot express, NaN and
-//! infinities, comes back as text. Numbers are not rounded: one that neither an `Int` nor a `Float`
-//! would print stays as it was written, and the fold or codec that takes it reads or refuses it.
+//! escapes and repeated names. Of repeated names the last counts. Only what JSON cannot express,
+//! NaN and infinities, comes back as text. Numbers are not rounded: one that neither an `Int` nor a
+//! `Float` would print stays as it was written, and the fold or codec that takes it reads or
+//! refuses it.
 
 use super::json_text::{self, Node};
 use super::{Datum, from_hex, wrapped};

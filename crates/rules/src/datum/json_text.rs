@@ -1,4 +1,5 @@
-//! JSON text (RFC 8259) as a tree whose leaves are kept as written: the one reader of JSON.
+//! JSON text (RFC 8259) as a tree. Its leaves are kept as they are written. This is the only reader
+//! of JSON.
 //!
 //! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings
 //! are read and written in one form. Nothing panics, and depth is bounded before anything recurses.

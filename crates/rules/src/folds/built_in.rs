@@ -9,8 +9,8 @@ use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
 ///
-/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and
-/// ignores what is there already; so a record folds its fields straight into its own output.
+/// In addition to the contract of [`Fold`], `fold` *appends* to the output. It ignores what the
+/// output already has, so a record folds its fields directly into its own output.
 pub(crate) trait BuiltIn: Fold {
     /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. It
     /// represents an absent field in a record of fixed length.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The map is a total function that is zero almost everywhere: an entry of zero is left out, and a
-//! name whose counts cancel disappears. Counts **wrap** at 2^63. Adding functions point by point is
-//! associative, and the sorted list of what is not zero is the one form of such a function.
+//! name disappears when its counts cancel. Counts **wrap** at 2^63. Adding functions point by point
+//! is associative, and the sorted list of what is not zero is the one form of such a function.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

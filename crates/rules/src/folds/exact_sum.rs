@@ -15,9 +15,9 @@
 //!
 //! The form is a function of the total alone: plain exactly when a double can hold it. Infinities
 //! and NaN absorb the finite part (+inf and -inf meet in NaN), which is associative too. Adding two
-//! plain numbers whose sum is exact costs one two-sum (Knuth); otherwise words are added in a
-//! window of the accumulator that covers both. A lone operand may also be -0 or any NaN; folding
-//! makes them +0 and the one NaN.
+//! plain numbers with an exact sum costs one two-sum (Knuth); otherwise words are added in a window
+//! of the accumulator that covers both. A lone operand may also be -0 or any NaN; folding makes
+//! them +0 and the one NaN.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
@@ -266,7 +266,7 @@ fn add_within<const N: usize>(
     emit(&total, negative, base, out)
 }
 
-/// The bytes of a piece as limbs, counted from `base`. An empty piece is zero wherever it is.
+/// The bytes of a piece as limbs, counted from `base`. An empty piece is zero, whatever its place.
 #[inline]
 fn load<const N: usize>(piece: &Piece<'_>, base: usize) -> [u64; N] {
     let mut window = [[0u8; 8]; N];
@@ -354,7 +354,7 @@ fn bits_at(limbs: &[u64], at: usize) -> u64 {
     if shift == 0 { limb(index) } else { limb(index) >> shift | limb(index + 1) << (64 - shift) }
 }
 
-/// m · 2^e for m up to 2^53; exact wherever the result is a double, infinite above.
+/// m · 2^e for m up to 2^53. Exact if the result is a double; infinite above.
 pub(crate) fn scale(mantissa: u64, exponent: i32) -> f64 {
     let power = |e: i32| f64::from_bits(((e + 1023) as u64) << 52);
     let half = exponent / 2;

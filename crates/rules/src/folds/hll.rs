@@ -283,7 +283,7 @@ impl Fold for HllFold {
 
 impl BuiltIn for HllFold {}
 
-/// A sketch whose precision is known at run time.
+/// A sketch with a precision that is known at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sketch {
     precision: u32,

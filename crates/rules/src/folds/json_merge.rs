@@ -5,11 +5,11 @@
 //!   JSON text without white space, the names of an object sorted by their bytes and each once
 //! ```
 //!
-//! A later document is merged into the earlier: where both are objects, name by name; otherwise the
-//! later replaces the earlier; `null` removes a name. RFC 7386 by itself is *not* associative: with
-//! the operands x, p, q = {"a":1}, 5, {"b":2} the result of (x·p)·q is {"b":2}, yet p·q is {"b":2}
-//! as well and x·{"b":2} is {"a":1,"b":2}. An operand must be able to replace what was there, so
-//! there are three kinds of node:
+//! A later document is merged into the earlier: if both are objects, name by name; otherwise the
+//! later replaces the earlier; `null` removes a name. RFC 7386 alone is *not* associative: with the
+//! operands x, p, q = {"a":1}, 5, {"b":2} the result of (x·p)·q is {"b":2}, yet p·q is {"b":2} as
+//! well and x·{"b":2} is {"a":1,"b":2}. An operand must be able to replace what was there, so there
+//! are three kinds of node:
 //!
 //! ```text
 //!   leaf      null, true, 1, "text", [ ... ]      replaces; null inside of an object is a removal
@@ -227,8 +227,8 @@ impl Fold for JsonMerge {
         Err(FoldFailure::new("expected JSON without white space, with sorted names, each once"))
     }
 
-    /// Names with their documents, some at a time; if one is too long by itself, the names inside
-    /// it.
+    /// Names with their documents, some at a time; if one document alone is too long, the names
+    /// inside it.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let mut pieces = Vec::new();
         cut(Doc::parse(value).ok()?, bytes_max, &mut pieces)?;

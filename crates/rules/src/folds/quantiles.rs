@@ -317,7 +317,7 @@ impl Fold for QuantilesFold {
 
 impl BuiltIn for QuantilesFold {}
 
-/// A sketch whose error is known at run time.
+/// A sketch with an error that is known at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sketch {
     mapping: Mapping,

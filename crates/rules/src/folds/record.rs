@@ -255,7 +255,7 @@ impl Fold for RecordFold {
         self.fields.iter().enumerate().all(&mut decisive) && walk.finish().is_ok()
     }
 
-    /// Field by field; a field that is too long by itself in its own pieces.
+    /// Field by field. A field that alone is too long is cut into its own pieces.
     fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         let room = bytes_max.checked_sub(self.presence_len() + FIELD_LENGTH_BYTES_MAX)?;
         let mut walk = self.walk(value).ok()?;

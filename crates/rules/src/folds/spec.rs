@@ -115,9 +115,9 @@ pub enum Source {
     Literal(String),
 }
 
-/// A spec whose fields say where their operands come from, as an import takes it: `flights: sum:u64
-/// = 1, delay: stats:f64 = dep_delay`. A fold is of plain values or of records, and of nothing
-/// else.
+/// A spec with fields that say where their operands come from, as an import takes it: `flights:
+/// sum:u64 = 1, delay: stats:f64 = dep_delay`. A fold is of plain values or of records, and of
+/// nothing else.
 #[derive(Clone)]
 pub enum Columns {
     /// A fold that is not a record, with a source if one was given.
@@ -193,7 +193,7 @@ impl fmt::Debug for Columns {
     }
 }
 
-/// A spec that something else may follow: without quotes, the separator of `append` would go on to
+/// A spec that something else may follow: without quotes, the separator of `append` would reach to
 /// the end of the text.
 fn self_delimiting(spec: String) -> String {
     match spec.strip_prefix("append:") {

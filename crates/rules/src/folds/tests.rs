@@ -377,7 +377,7 @@ fn what_is_shown_reads_the_same() {
     }
 }
 
-/// No two byte strings are shown alike, and text is text, with any control characters.
+/// No two byte strings are shown the same way, and text is text, with any control characters.
 #[test]
 fn byte_strings_are_shown_as_text_or_in_a_form_that_no_text_has() {
     let members: [&[u8]; 9] = [

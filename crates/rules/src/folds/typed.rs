@@ -228,7 +228,7 @@ impl Fold for Unknown {
 
 // ---- the folds ----------------------------------------------------------------------------------
 
-/// `replace`: the later value wins. The default of a table whose type is made for no fold.
+/// `replace`: the later value wins. The default of a table if its type is made for no fold.
 pub fn replace<V>() -> FoldOf<V> {
     FoldOf::new(Replace)
 }

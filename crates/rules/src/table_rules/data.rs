@@ -87,7 +87,7 @@ impl Default for TableRules {
 }
 
 impl TableRules {
-    /// A sorted table with keys of this codec, whose later values replace earlier ones.
+    /// A sorted table with keys of this codec. Later values replace earlier ones.
     pub fn new(key: KeyCodec) -> TableRules {
         TableRules {
             kind: TableKind::Sorted,
@@ -113,7 +113,7 @@ impl TableRules {
         }
     }
 
-    /// A hashed table with keys of this codec, whose later values replace earlier ones.
+    /// A hashed table with keys of this codec. Later values replace earlier ones.
     pub fn hashed(key: KeyCodec) -> TableRules {
         TableRules::new(key).kind(TableKind::Hashed)
     }

@@ -57,7 +57,7 @@ impl TableRules {
     }
 
     /// Text to the set of byte strings put under it, `set`: words to the documents that contain
-    /// them. Compressed, since members tend to look alike.
+    /// them. Compressed, since members are often similar.
     pub fn postings() -> TableRules {
         TableRules::new(KeyCodec::Utf8).fold("set").compression(Compression::Lz4)
     }

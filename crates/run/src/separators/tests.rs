@@ -21,7 +21,7 @@ fn orders() -> impl Strategy<Value = KeyOrder> {
     prop_oneof![Just(KeyOrder::Bytewise), Just(KeyOrder::Reversed), Just(custom)]
 }
 
-/// Keys that share much or little, some of which differ only in zeros at their end.
+/// Keys that share much or little. Some differ only in zeros at their end.
 fn keys() -> impl Strategy<Value = Vec<u8>> {
     let head = prop_oneof![Just(&b""[..]), Just(&b"user:1"[..]), Just(&b"a-rather-long-prefix/"[..])];
     let tail = prop::collection::vec(prop_oneof![Just(0u8), Just(1), any::<u8>()], 0..11);

@@ -231,7 +231,7 @@ fn the_map_of_relocated_values_is_rebuilt_from_its_intact_pages() {
         let (file, lost) = mended(files, dir.path(), damage).unwrap();
         assert_eq!((found(&file), lost), (all.clone(), 0));
     }
-    // A lost page costs what it had, whether or not the top is there: 510 values.
+    // A lost page costs what it had, with or without the top: 510 values.
     let of_page = [0..510, 510..1020, 1020..1200, 1200..1300];
     for (page, gone) in pages.iter().zip(of_page) {
         for has_top in [true, false] {

@@ -1,5 +1,5 @@
-//! A writer, a reader and a saver, under many schedules, on an index whose shards are not loaded
-//! yet.
+//! A writer, a reader and a saver, under many schedules, on an index with shards that are not
+//! loaded yet.
 
 use folddb_host::sync::schedules;
 use folddb_layout::hash_checkpoint::{CheckpointFooter, Directory, PointRange, put_piece};

@@ -37,7 +37,7 @@ fn other_bytes_are_refused() {
     assert!(folds::Bitmap::decode(&bytes).is_err() && folds::Patch::decode(&bytes).is_err());
 }
 
-/// What stands for an operand encodes as the operand does.
+/// What can be used as an operand encodes as the operand does.
 #[test]
 fn a_number_and_a_member_stand_for_an_operand_of_one() {
     fn same<V: Value>(stand_in: &(impl AsValue<V> + ?Sized), operand: &V) {

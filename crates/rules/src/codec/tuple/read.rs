@@ -258,8 +258,8 @@ fn finish_short_int(reader: &mut Reader<'_>, code: u8) -> Result<u64, CodecError
     }
     let unused = 64 - 8 * len as u32;
     let flip = if code < INT_ZERO { u64::MAX } else { 0 };
-    // Reading eight bytes at once, if there are eight, costs less than a copy whose length is known
-    // only at run time.
+    // Reading eight bytes at once, if there are eight, costs less than a copy with a length that is
+    // known only at run time.
     let word = match reader.rest().first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
         None => prefix_u64(reader.rest(), 0),

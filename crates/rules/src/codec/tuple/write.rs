@@ -141,8 +141,8 @@ fn put_short_int(out: &mut Vec<u8>, magnitude: u64, negative: bool) {
     let mut image = [0u8; 9];
     image[0] = if negative { INT_ZERO - len as u8 } else { INT_ZERO + len as u8 };
     image[1..].copy_from_slice(&(bits << (64 - 8 * len)).to_be_bytes());
-    // A copy of fixed length and a cut cost less than a copy whose length is known only at run
-    // time.
+    // A copy of fixed length and a cut cost less than a copy with a length that is known only at
+    // run time.
     let end = out.len() + 1 + len;
     out.extend_from_slice(&image);
     out.truncate(end);

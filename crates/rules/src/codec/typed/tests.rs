@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The shape of a lookup in the engine: the key type is known, what stands for it is not.
+/// The shape of a look-up in the engine: the type of the key is known, but not the type that is
+/// used as it.
 fn encode<K: Key>(key: &(impl AsKey<K> + ?Sized)) -> Vec<u8> {
     let mut out = Vec::new();
     key.encode_key(&mut out);

@@ -9,7 +9,7 @@ fn of(value: f64) -> Datum {
     Datum::Float(value)
 }
 
-/// Any datum; only maps whose names differ, and that do not stand for bytes.
+/// Any datum; but the names of a map differ, and no map is the form of bytes.
 fn datum() -> impl Strategy<Value = Datum> {
     let text = prop_oneof![
         any::<String>(),
