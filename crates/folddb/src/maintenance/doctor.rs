@@ -19,6 +19,7 @@ use crate::maintenance::survey::Survey;
 use crate::maintenance::verify::verify;
 use crate::options::Options;
 use crate::store::Store;
+use crate::table::stats::TableStats;
 use folddb_engine::edit::{feeds, log_archive};
 use folddb_engine::options::OpenMode;
 use folddb_engine::size::size_text;
@@ -270,8 +271,17 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
 }
 
 fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
-    let TableFacts { stats, missing, .. } = table;
-    let (name, store) = (&stats.name, &facts.store);
+    of_table_log(facts, table, advice);
+    of_table_rules(facts, table, advice);
+    of_table_shape(facts, &table.stats, advice);
+    if table.stats.disk_bytes >= TABLE_BYTES_MIN {
+        of_table_garbage(facts, &table.stats, advice);
+    }
+}
+
+/// The archived log of a table.
+fn of_table_log(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
+    let (name, store) = (&table.stats.name, &facts.store);
     if table.lacks_log {
         let what = format!(
             "table `{name}` should archive its log, and has lost it: by a repair, by a restore, or by damage"
@@ -287,7 +297,12 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             todo,
         ));
     }
-    if let Some(missing) = missing {
+}
+
+/// What the rules of a table name and this program lacks, and values that do not fit them.
+fn of_table_rules(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
+    let (name, store) = (&table.stats.name, &facts.store);
+    if let Some(missing) = &table.missing {
         let what = format!("table `{name}`: {missing}");
         let todo = "open it with a program that has it (Options::custom_fold, custom_predicate)";
         advice.push(one(Weight::Costly, what, "the table can be read unfolded, and not written", todo));
@@ -301,7 +316,12 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
         );
         advice.push(one(Weight::Costly, what, costs, todo));
     }
-    let compact = format!("folddb compact {store} {name}");
+}
+
+/// The range deletes and runs of a table.
+fn of_table_shape(facts: &Facts, stats: &TableStats, advice: &mut Vec<Advice>) {
+    let name = &stats.name;
+    let compact = format!("folddb compact {} {name}", facts.store);
     if stats.range_deletes >= RANGE_DELETES_MANY {
         let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
         let costs = "each takes about 200 bytes of memory; snapshots and kept history keep them";
@@ -319,9 +339,11 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             format!("leave the store open, so that background work can merge, or {compact}"),
         ));
     }
-    if is_small {
-        return;
-    }
+}
+
+/// Records of a table that a compaction would remove.
+fn of_table_garbage(facts: &Facts, stats: &TableStats, advice: &mut Vec<Advice>) {
+    let name = &stats.name;
     let deletes: u64 = stats.runs.iter().flat_map(|run| &run.parts).map(|part| part.deletes).sum();
     let live = stats.keys_estimate.saturating_sub(deletes.min(stats.keys_estimate));
     let is_garbage = stats.records > 2 * live;
@@ -332,7 +354,7 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
             stats.records
         );
         let costs = format!("about {} of {} bytes", stats.disk_bytes / 100 * share, stats.disk_bytes);
-        advice.push(one(Weight::Minor, what, costs, &compact));
+        advice.push(one(Weight::Minor, what, costs, format!("folddb compact {} {name}", facts.store)));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use folddb_base::FileNumber;
+use folddb_hash::IndexFacts;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 
 use crate::store::Store;
@@ -98,73 +99,14 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
 
 fn stats(background: &Background) -> StoreStats {
     let engine = &background.engine;
-    let counters = &engine.counters;
-    let reads = engine.parts.stats();
-    let memtables = |table: &Arc<TableCore>| stats::table_stats(table).memtable_bytes;
-    let snapshots = engine.boundaries.summary();
-    let now = engine.host.clock.monotonic();
-    let catalog = engine.catalog();
-    let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
-    let indexes: Vec<_> = hashed.map(|hashed| hashed.index.facts()).collect();
-    let (value_segments, value_bytes) = (segments::value_segments_listed(engine), engine.values.bytes());
+    let indexes = indexes_of(engine);
     StoreStats {
-        writes: WriteStats {
-            commits: counters.commits.get(),
-            records: counters.records_written.get(),
-            user_bytes: counters.user_bytes.get(),
-            log_bytes: counters.journal_bytes.get(),
-            value_bytes: counters.value_bytes_written.get(),
-            delay_us: counters.writer_delay_us.get(),
-            stalls: counters.stalls.get(),
-        },
-        reads: ReadStats {
-            gets: counters.gets.get(),
-            operands_visited_max: counters.operands_visited_max.get(),
-            fold_failures: counters.fold_failures.get(),
-            pieces: reads.pieces_read,
-            bytes: reads.bytes_read,
-            values: counters.value_reads.get(),
-            value_heads: counters.value_head_reads.get(),
-            index_loads: indexes.iter().map(|facts| facts.loads).sum(),
-            index_entries: counters.entries_read.get(),
-            index_entries_stale: counters.entries_stale.get(),
-        },
-        memory: MemoryStats {
-            memtable_bytes: engine.catalog().all().map(memtables).sum(),
-            cache_bytes: reads.cache_bytes,
-            index_bytes: indexes.iter().map(|facts| facts.memory_bytes).sum(),
-            index_locked_bytes: indexes.iter().map(|facts| facts.locked_bytes).sum(),
-        },
-        disk: DiskStats {
-            bytes: pressure::used_bytes(engine),
-            log_segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
-            value_segments,
-            value_bytes,
-            value_live_bytes: live_values::value_live_bytes(engine),
-            snapshot_file_bytes: old_snapshots::own_file_bytes(engine),
-        },
-        background: BackgroundStats {
-            flushes: counters.flushes.get(),
-            merges: counters.merges.get(),
-            records_merged: counters.records_merged.get(),
-            part_bytes: counters.part_bytes_written.get(),
-            indexes_saved: counters.indexes_saved.get(),
-            index_bytes: counters.index_bytes_written.get(),
-            reclaims: counters.reclaims.get(),
-            value_bytes_copied: counters.value_bytes_copied.get(),
-            value_bytes_given_back: counters.value_bytes_given_back.get(),
-            value_segments_reclaimed: counters.value_segments_reclaimed.get(),
-            records_expired: counters.records_expired.get(),
-            index_entries_cleaned: counters.entries_cleaned.get(),
-            debt_s: pressure::debt_now(engine).seconds(),
-            retries: counters.background_retries.get(),
-            feeds_lost: counters.feeds_lost.get(),
-        },
-        snapshots: SnapshotStats {
-            live: snapshots.holders as u64,
-            in_files: snapshots.in_files as u64,
-            oldest_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
-        },
+        writes: write_stats(engine),
+        reads: read_stats(engine, &indexes),
+        memory: memory_stats(engine, &indexes),
+        disk: disk_stats(engine),
+        background: background_stats(engine),
+        snapshots: snapshot_stats(engine),
         last_seq: engine.published(),
         damage: merge::damage_met(background)
             .into_iter()
@@ -173,5 +115,94 @@ fn stats(background: &Background) -> StoreStats {
         short_of_space: engine.health.short_of_space(),
         poisoned_by: engine.health.cause().map(|cause| cause.message().to_owned()),
         is_frozen: engine.options.read_only && is_frozen(&*engine.host.files, &engine.dir),
+    }
+}
+
+/// The facts of the indexes of all hashed tables.
+fn indexes_of(engine: &Engine) -> Vec<IndexFacts> {
+    let catalog = engine.catalog();
+    let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+    hashed.map(|hashed| hashed.index.facts()).collect()
+}
+
+fn write_stats(engine: &Engine) -> WriteStats {
+    let counters = &engine.counters;
+    WriteStats {
+        commits: counters.commits.get(),
+        records: counters.records_written.get(),
+        user_bytes: counters.user_bytes.get(),
+        log_bytes: counters.journal_bytes.get(),
+        value_bytes: counters.value_bytes_written.get(),
+        delay_us: counters.writer_delay_us.get(),
+        stalls: counters.stalls.get(),
+    }
+}
+
+fn read_stats(engine: &Engine, indexes: &[IndexFacts]) -> ReadStats {
+    let (counters, parts) = (&engine.counters, engine.parts.stats());
+    ReadStats {
+        gets: counters.gets.get(),
+        operands_visited_max: counters.operands_visited_max.get(),
+        fold_failures: counters.fold_failures.get(),
+        pieces: parts.pieces_read,
+        bytes: parts.bytes_read,
+        values: counters.value_reads.get(),
+        value_heads: counters.value_head_reads.get(),
+        index_loads: indexes.iter().map(|facts| facts.loads).sum(),
+        index_entries: counters.entries_read.get(),
+        index_entries_stale: counters.entries_stale.get(),
+    }
+}
+
+fn memory_stats(engine: &Engine, indexes: &[IndexFacts]) -> MemoryStats {
+    let memtables = |table: &Arc<TableCore>| stats::table_stats(table).memtable_bytes;
+    MemoryStats {
+        memtable_bytes: engine.catalog().all().map(memtables).sum(),
+        cache_bytes: engine.parts.stats().cache_bytes,
+        index_bytes: indexes.iter().map(|facts| facts.memory_bytes).sum(),
+        index_locked_bytes: indexes.iter().map(|facts| facts.locked_bytes).sum(),
+    }
+}
+
+fn disk_stats(engine: &Engine) -> DiskStats {
+    let (value_segments, value_bytes) = (segments::value_segments_listed(engine), engine.values.bytes());
+    DiskStats {
+        bytes: pressure::used_bytes(engine),
+        log_segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
+        value_segments,
+        value_bytes,
+        value_live_bytes: live_values::value_live_bytes(engine),
+        snapshot_file_bytes: old_snapshots::own_file_bytes(engine),
+    }
+}
+
+fn background_stats(engine: &Engine) -> BackgroundStats {
+    let counters = &engine.counters;
+    BackgroundStats {
+        flushes: counters.flushes.get(),
+        merges: counters.merges.get(),
+        records_merged: counters.records_merged.get(),
+        part_bytes: counters.part_bytes_written.get(),
+        indexes_saved: counters.indexes_saved.get(),
+        index_bytes: counters.index_bytes_written.get(),
+        reclaims: counters.reclaims.get(),
+        value_bytes_copied: counters.value_bytes_copied.get(),
+        value_bytes_given_back: counters.value_bytes_given_back.get(),
+        value_segments_reclaimed: counters.value_segments_reclaimed.get(),
+        records_expired: counters.records_expired.get(),
+        index_entries_cleaned: counters.entries_cleaned.get(),
+        debt_s: pressure::debt_now(engine).seconds(),
+        retries: counters.background_retries.get(),
+        feeds_lost: counters.feeds_lost.get(),
+    }
+}
+
+fn snapshot_stats(engine: &Engine) -> SnapshotStats {
+    let snapshots = engine.boundaries.summary();
+    let now = engine.host.clock.monotonic();
+    SnapshotStats {
+        live: snapshots.holders as u64,
+        in_files: snapshots.in_files as u64,
+        oldest_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
     }
 }

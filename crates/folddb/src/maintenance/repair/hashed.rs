@@ -6,7 +6,7 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, Result, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_layout::frame;
-use folddb_manifest::{IndexSegment, IndexState, State};
+use folddb_manifest::{IndexSegment, IndexState, State, TableState};
 
 use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
@@ -27,30 +27,63 @@ pub(crate) fn save_whole(
     let (Some(table), Some(new)) = (state.tables.get(&id), next.tables.get_mut(&id)) else {
         return Ok(());
     };
-    let (files, dir) = (&mender.options.host.files, &mender.survey.dir);
     let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-    let mut value_log = ValueLogFiles::new(files, mender.draft, placed);
-    let mut index = AtRest::open(files, dir, state.store_id, table, true);
-    let whole_loss =
-        || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
-    let why = match index.faults.first() {
-        Some(fault) => Some(in_words(fault)),
-        None if source::is_log_lost(mender.survey, mender.options, state)? => {
-            Some("the log that follows this index is lost".to_owned())
-        }
-        None => None,
-    };
-    let is_rebuilt = why.is_some();
-    if let Some(why) = why {
-        let what = format!(
-            "{why}; the index was rebuilt from the value segments: keys that were deleted, and values whose batch failed, may be \
-             back"
-        );
-        mender.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));
-        index = AtRest::empty(state.store_id, table);
-        index.rebuild(&mut value_log)?;
+    let mut value_log = ValueLogFiles::new(&mender.options.host.files, mender.draft, placed);
+    let (index, is_rebuilt) = read_index(mender, (state, table), &name, &mut value_log)?;
+    let taken = take_log(mender, state, (&index, is_rebuilt), &mut value_log, past_holes)?;
+    taken.map_err(|error| error.context(format!("the index of table `{}`", table.name)))?;
+    let (saved, misfits) = save_index(mender, &name, &index, &mut value_log)?;
+    mender.report.records += saved.keys;
+    for (finding, misfit) in misfits.findings() {
+        mender.report.records_lost += misfit.records;
+        let loss = Loss { records: Some(misfit.records), ..loss_of(table) };
+        mender.report.findings.push(finding.costs(loss));
     }
-    let values = ValuesAtRest::new(files, dir, state);
+    (new.index, new.changes) = (Some(saved), None);
+    Ok(())
+}
+
+/// What is lost with the index of a table, or with some of its keys.
+fn loss_of(table: &TableState) -> Loss {
+    Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) }
+}
+
+/// Reads the saved index of a table. If it is damaged, or the log that follows it is lost, it is
+/// rebuilt from the value segments; returns whether it was.
+fn read_index(
+    mender: &mut Mender<'_>,
+    (state, table): (&State, &TableState),
+    name: &str,
+    value_log: &mut ValueLogFiles<'_>,
+) -> Result<(AtRest, bool)> {
+    let index = AtRest::open(&mender.options.host.files, &mender.survey.dir, state.store_id, table, true);
+    let why = match index.faults.first() {
+        Some(fault) => in_words(fault),
+        None if source::is_log_lost(mender.survey, mender.options, state)? => {
+            "the log that follows this index is lost".to_owned()
+        }
+        None => return Ok((index, false)),
+    };
+    let what = format!(
+        "{why}; the index was rebuilt from the value segments: keys that were deleted, and values whose batch failed, may be \
+         back"
+    );
+    mender.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
+    let index = AtRest::empty(state.store_id, table);
+    index.rebuild(value_log)?;
+    Ok((index, true))
+}
+
+/// Applies the log to the index, as far as batches are whole. The inner result is the index's own:
+/// its first record that could not be applied.
+fn take_log(
+    mender: &Mender<'_>,
+    state: &State,
+    (index, is_rebuilt): (&AtRest, bool),
+    value_log: &mut ValueLogFiles<'_>,
+    past_holes: bool,
+) -> Result<Result<()>> {
+    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
     let (mut ended, mut failed) = (false, None);
     let from = mender.survey.vouched_start(mender.options, state)?;
     mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
@@ -62,29 +95,17 @@ pub(crate) fn save_whole(
             return Ok(());
         }
         for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
-            if record.table == id {
+            if record.table == index.table {
                 let taken = match is_rebuilt || ended {
                     false => index.take(&record, seq),
-                    true => index.take_by_key(&mut value_log, &record),
+                    true => index.take_by_key(value_log, &record),
                 };
                 failed = failed.take().or(taken.err());
             }
         }
         Ok(())
     })?;
-    if let Some(error) = failed {
-        return Err(error.context(format!("the index of table `{}`", table.name)));
-    }
-    let saved = save_index(mender, &name, &index, &mut value_log)?;
-    let (state, misfits) = saved;
-    mender.report.records += state.keys;
-    for (finding, misfit) in misfits.findings() {
-        mender.report.records_lost += misfit.records;
-        let loss = Loss { records: Some(misfit.records), ..whole_loss() };
-        mender.report.findings.push(finding.costs(loss));
-    }
-    (new.index, new.changes) = (Some(state), None);
-    Ok(())
+    Ok(failed.map_or(Ok(()), Err))
 }
 
 /// Writes a checkpoint of the keys of an index whose records are intact. Returns which are not.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use folddb_base::Result;
 use folddb_journal::ReplayFrame;
 use folddb_layout::frame;
-use folddb_manifest::State;
+use folddb_manifest::{State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::Depth;
 
@@ -21,20 +21,33 @@ use crate::maintenance::verify::record;
 pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     let Some(table) = state.tables.get(&index.table) else { return };
     let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-    let loss = || Loss {
-        records: None,
-        keys: "keys that are in no order".to_owned(),
-        ..Loss::whole_table(&table.name)
-    };
     for fault in &index.faults {
         let offset = fault.damage().and_then(|damage| damage.offset);
-        look.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss()));
+        look.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss_of(table)));
     }
     let Ok(rules) = bind(table, look.options) else { return };
     if look.depth != Depth::Records {
         look.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
         return;
     }
+    let counted = check_keys(look, state, (index, &name), (table, &rules));
+    if index.faults.is_empty() {
+        check_sums(look, (index, &name), table, &counted);
+    }
+}
+
+/// What is lost with the index of a table, or with some of its keys.
+fn loss_of(table: &TableState) -> Loss {
+    Loss { records: None, keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) }
+}
+
+/// Checks the record of each key. Returns how many keys point into each segment.
+fn check_keys(
+    look: &mut Look<'_>,
+    state: &State,
+    (index, name): (&AtRest, &str),
+    (table, rules): (&TableState, &BoundRules),
+) -> BTreeMap<u32, u64> {
     let mut value_log = ValueLogFiles::new(&look.options.host.files, &look.survey.dir, state);
     let (mut records, mut misfits, mut unfit) = (0, Misfits::default(), Unfit::default());
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
@@ -43,16 +56,16 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
         *counted.entry(slot.segment()).or_default() += 1;
         match found {
             Err(error) => {
-                misfits.add_value(&look.survey.dir, &name, &[], &error, "the value of a key");
+                misfits.add_value(&look.survey.dir, name, &[], &error, "the value of a key");
             }
             Ok((found, record)) => {
                 let value = found.is_alive(0).then(|| found.value(record));
                 let key = found.key(record);
                 let shown = || rules.rules.key_codec().show_line(key);
-                if let Some(wrong) = wrong_key(&rules, (index, point), key) {
-                    misfits.add(&name, None, None, format!("the record of key {}: {wrong}", shown()));
-                } else if let Some(Err(why)) = value.map(|value| record::check_value(&rules, value)) {
-                    unfit.add(&name, None, (&table.name, shown()), why);
+                if let Some(wrong) = wrong_key(rules, (index, point), key) {
+                    misfits.add(name, None, None, format!("the record of key {}: {wrong}", shown()));
+                } else if let Some(Err(why)) = value.map(|value| record::check_value(rules, value)) {
+                    unfit.add(name, None, (&table.name, shown()), why);
                 }
             }
         }
@@ -60,23 +73,33 @@ pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
     });
     look.report.checked.records += records;
     if let Err(unread) = walked {
-        misfits.add(&name, None, None, unread.to_string());
+        misfits.add(name, None, None, unread.to_string());
     }
     look.report.findings.extend(unfit.findings());
     for (finding, misfit) in misfits.findings() {
-        let loss = Loss { records: Some(misfit.records), ..loss() };
+        let loss = Loss { records: Some(misfit.records), ..loss_of(table) };
         look.report.findings.push(finding.costs(loss));
     }
-    if index.faults.is_empty() && counted != index.quota() {
+    counted
+}
+
+/// Compares the sums of an intact index with those of the manifest, and with the log.
+fn check_sums(
+    look: &mut Look<'_>,
+    (index, name): (&AtRest, &str),
+    table: &TableState,
+    counted: &BTreeMap<u32, u64>,
+) {
+    if *counted != index.quota() {
         let what = format!(
             "the values that its keys lead to are not those that the manifest has counted: {counted:?}"
         );
-        look.report.findings.push(Finding::damage(&name, None, what));
+        look.report.findings.push(Finding::damage(name, None, what));
     }
-    if index.misfits() > 0 && index.faults.is_empty() {
+    if index.misfits() > 0 {
         let what =
             format!("the log and the index disagree on {}", folddb_base::counted(index.misfits(), "key"));
-        look.report.findings.push(Finding::damage(&name, None, what).costs(loss()));
+        look.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
     }
 }
 
