@@ -10,6 +10,8 @@ mod columns;
 mod seen;
 #[path = "house/links.rs"]
 mod links;
+#[path = "house/names.rs"]
+mod names;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

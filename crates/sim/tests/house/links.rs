@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::columns::files_ending;
 
 /// A page without its fenced blocks, in which nothing is a link.
-fn unfenced(page: &str) -> String {
+pub(crate) fn unfenced(page: &str) -> String {
     let mut is_fenced = false;
     let mut kept = String::new();
     for line in page.lines() {
