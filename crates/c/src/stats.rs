@@ -16,7 +16,7 @@ use crate::table::TableObject;
 fn figures(stats: &StoreStats) -> Vec<(String, f64)> {
     let of_groups = stats.metrics().into_iter();
     let of_groups = of_groups.map(|metric| (format!("{}.{}", metric.group, metric.name), metric.value));
-    of_groups.chain([("last_seq".to_owned(), stats.last_seq as f64)]).collect()
+    of_groups.chain([("last_seq".to_owned(), u64::from(stats.last_seq) as f64)]).collect()
 }
 
 fn table_figures(stats: &TableStats) -> Vec<(String, f64)> {

@@ -236,7 +236,7 @@ fn a_closed_store_answers_no_call() {
     // Calls that cannot fail answer from memory.
     assert_eq!(
         (store.tables(), store.snapshot().seq(), store.stats().last_seq),
-        (vec!["t".to_owned()], 1.into(), 1)
+        (vec!["t".to_owned()], 1.into(), 1.into())
     );
     store.close().unwrap();
 }

@@ -42,7 +42,7 @@ type Figure = (&'static str, &'static str, Datum);
 /// The figures of a store. Counters begin at the opening.
 fn figures(stats: &StoreStats) -> Vec<Figure> {
     let text = |value: &Option<String>| value.clone().map_or(Datum::Null, Datum::Text);
-    let mut figures = vec![("", "last_seq", Datum::Int(stats.last_seq.into()))];
+    let mut figures = vec![("", "last_seq", Datum::Int(u64::from(stats.last_seq).into()))];
     figures.extend(stats.metrics().into_iter().map(|metric| {
         let value = match metric.name.ends_with("_s") {
             true => Datum::Float(metric.value),

@@ -1,7 +1,7 @@
 //! The figures of a store, in groups. One macro makes of each both the field of a struct and the
 //! metric under its stable name, so that the two cannot disagree.
 
-use folddb_base::Seq;
+use folddb_engine::seq::Seq;
 
 /// Makes a struct of each group, and the list of all figures.
 macro_rules! groups {

@@ -107,7 +107,7 @@ fn stats(background: &Background) -> StoreStats {
         disk: disk_stats(engine),
         background: background_stats(engine),
         snapshots: snapshot_stats(engine),
-        last_seq: engine.published(),
+        last_seq: engine.published().into(),
         damage: merge::damage_met(background)
             .into_iter()
             .chain(reclaim::damaged_values(background))

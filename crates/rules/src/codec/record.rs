@@ -55,6 +55,7 @@ pub fn fit_of(fold: &dyn Fold, fields: &[(&str, FoldSpec)], encodes_surely: bool
 }
 
 /// Appends the fields of a record, one after the other.
+#[derive(Debug)]
 pub struct RecordWriter<'o> {
     out: &'o mut Vec<u8>,
     presence_at: usize,
@@ -104,6 +105,7 @@ impl<'o> RecordWriter<'o> {
 }
 
 /// Takes the fields of a record, one after the other.
+#[derive(Debug)]
 pub struct RecordReader<'a> {
     reader: Reader<'a>,
     presence: &'a [u8],

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Visibility};
+use syn::{Attribute, Fields, ImplItem, Item, TraitItem, Type, Visibility};
 
 use crate::source::{Module, Place, Sources, attributes, bindings_of, is_hidden, is_public, name_of};
 
@@ -21,8 +21,8 @@ pub(crate) struct Public {
 pub(crate) fn listing(sources: &Sources, root: &str) -> Public {
     let reachable = listed(sources, root, BTreeMap::new()).found;
     let listing = listed(sources, root, reachable);
-    let mut lines: Vec<String> = listing.lines.into_iter().collect();
-    lines.sort_by_key(|line| line.find(root).map(|at| line[at..].to_owned()));
+    let mut lines = listing.lines;
+    lines.sort_by_cached_key(|line| (line.find(root).map(|at| line[at..].to_owned()), line.clone()));
     Public { lines, unreachable: listing.unreachable }
 }
 
@@ -32,15 +32,13 @@ fn listed<'s>(sources: &'s Sources, root: &str, reachable: BTreeMap<Place, Strin
         reachable,
         found: BTreeMap::new(),
         types: BTreeMap::new(),
-        written_by_macros: BTreeSet::from([root.to_owned()]),
-        lines: BTreeSet::new(),
+        lines: Vec::new(),
         unreachable: BTreeSet::new(),
     };
     listing.module(&[root.to_owned()], root);
     listing.blocks();
     for name in sources.crates() {
         for (place, module) in sources.modules_of(name) {
-            listing.macros(&place, module);
             listing.foreign(&place, module);
         }
     }
@@ -54,20 +52,18 @@ struct Listing<'s> {
     found: BTreeMap<Place, String>,
     /// The paths of the structs and enums among them.
     types: BTreeMap<Place, Vec<String>>,
-    /// Crates whose macros write names that users see.
-    written_by_macros: BTreeSet<String>,
-    lines: BTreeSet<String>,
+    lines: Vec<String>,
     unreachable: BTreeSet<String>,
 }
 
 impl Listing<'_> {
     fn add(&mut self, line: impl Into<String>) {
-        self.lines.insert(line.into());
+        self.lines.push(line.into());
     }
 
     /// A line of the module `at`: each type in it must be one that users can name.
     fn add_named(&mut self, at: &[String], line: String, signature: TokenStream) {
-        if !line.contains("(feature = \"testing\")") {
+        if !["(feature = \"testing\")", "#[doc(hidden)]"].iter().any(|said| line.contains(said)) {
             for inner in self.inner_types(at, signature) {
                 self.unreachable.insert(format!("{inner} in `{}`", line.trim()));
             }
@@ -105,14 +101,6 @@ impl Listing<'_> {
         self.add(format!("mod {path}"));
         for item in &module.items {
             match item {
-                Item::Use(used) if is_public(&used.vis) && is_hidden(&used.attrs) => {
-                    for binding in bindings_of(&used.tree) {
-                        if let Some(found) = self.sources.resolve_binding(place, &binding) {
-                            self.reach(&found, &format!("{path}::{}", binding.name));
-                        }
-                    }
-                }
-                hidden if is_hidden(attributes(hidden)) => {}
                 Item::Mod(inner) if is_public(&inner.vis) => {
                     let name = inner.ident.to_string();
                     self.module(&[place, std::slice::from_ref(&name)].concat(), &format!("{path}::{name}"));
@@ -120,14 +108,15 @@ impl Listing<'_> {
                 Item::Use(used) if is_public(&used.vis) => {
                     for binding in bindings_of(&used.tree) {
                         let path = format!("{path}::{}", binding.name);
+                        let said = format!("{}{}", features(&used.attrs), promises(&used.attrs));
                         match self.sources.resolve_binding(place, &binding) {
-                            Some(found) => self.thing(&found, &path, &features(&used.attrs)),
-                            None => {
-                                self.written_by_macros.insert(place[0].clone());
-                                self.add(format!("use {path}{}", features(&used.attrs)));
-                            }
+                            Some(found) => self.thing(&found, &path, &said),
+                            None => self.add(format!("use {path}{said}")),
                         }
                     }
+                }
+                Item::Macro(called) if called.ident.is_none() => {
+                    self.add(format!("macro {path}: {}!", text(&called.mac.path)));
                 }
                 item => {
                     if let (Some(name), true) = (name_of(item), is_public(visibility(item))) {
@@ -161,21 +150,21 @@ impl Listing<'_> {
         let said = format!("{features}{}", promises(attributes(item)));
         match item {
             Item::Struct(item) => {
-                let line = format!("struct {path}{}{said}", text(&item.generics));
+                let line = format!("struct {path}{}{said}", bounded(&item.generics));
                 self.add_named(at, line, item.generics.to_token_stream());
                 self.fields(at, path, &item.fields);
             }
             Item::Enum(item) => {
-                let line = format!("enum {path}{}{said}", text(&item.generics));
+                let line = format!("enum {path}{}{said}", bounded(&item.generics));
                 self.add_named(at, line, item.generics.to_token_stream());
-                for variant in item.variants.iter().filter(|variant| !is_hidden(&variant.attrs)) {
+                for variant in item.variants.iter() {
                     let line = format!("  {path}::{}", text(&(&variant.ident, &variant.fields).tokens()));
                     self.add_named(at, line, variant.fields.to_token_stream());
                 }
             }
             Item::Trait(item) => {
                 let above = text(&item.supertraits);
-                let line = format!("trait {path}{}: {above}{said}", text(&item.generics));
+                let line = format!("trait {path}{}: {above}{said}", bounded(&item.generics));
                 self.add_named(at, line, (&item.generics, &item.supertraits).tokens());
                 for inner in &item.items {
                     self.of_trait(at, path, inner);
@@ -197,9 +186,9 @@ impl Listing<'_> {
 
     fn fields(&mut self, at: &[String], path: &str, fields: &Fields) {
         for (index, field) in fields.iter().enumerate() {
-            if is_public(&field.vis) && !is_hidden(&field.attrs) {
+            if is_public(&field.vis) {
                 let name = field.ident.as_ref().map_or(index.to_string(), ToString::to_string);
-                let line = format!("  {path}.{name}: {}", text(&field.ty));
+                let line = format!("  {path}.{name}: {}{}", text(&field.ty), promises(&field.attrs));
                 self.add_named(at, line, field.ty.to_token_stream());
             }
         }
@@ -207,16 +196,19 @@ impl Listing<'_> {
 
     fn of_trait(&mut self, at: &[String], path: &str, item: &TraitItem) {
         match item {
-            TraitItem::Fn(method) if !is_hidden(&method.attrs) => {
+            TraitItem::Fn(method) => {
                 let given = if method.default.is_some() { " { .. }" } else { "" };
-                let line = format!("  {path}: {}{given}", text(&method.sig));
+                let said = promises(&method.attrs);
+                let line = format!("  {path}: {}{given}{said}", text(&method.sig));
                 self.add_named(at, line, method.sig.to_token_stream());
             }
-            TraitItem::Type(of) if !is_hidden(&of.attrs) => {
-                self.add_named(at, format!("  {path}: {}", text(of)), of.bounds.to_token_stream());
+            TraitItem::Type(of) => {
+                let line = format!("  {path}: {}{}", text(of), promises(&of.attrs));
+                self.add_named(at, line, of.bounds.to_token_stream());
             }
-            TraitItem::Const(of) if !is_hidden(&of.attrs) => {
-                let line = format!("  {path}: const {}: {}", of.ident, text(&of.ty));
+            TraitItem::Const(of) => {
+                let said = promises(&of.attrs);
+                let line = format!("  {path}: const {}: {}{said}", of.ident, text(&of.ty));
                 self.add_named(at, line, of.ty.to_token_stream());
             }
             _ => {}
@@ -231,7 +223,8 @@ impl Listing<'_> {
                 let Item::Impl(block) = item else { continue };
                 let place = self.sources.place_of(&at, &block.self_ty);
                 let paths = place.and_then(|place| self.types.get(&place)).cloned().unwrap_or_default();
-                paths.iter().for_each(|path| self.block(&at, path, block));
+                let reference = if matches!(*block.self_ty, Type::Reference(_)) { "&" } else { "" };
+                paths.iter().for_each(|path| self.block(&at, &format!("{reference}{path}"), block));
             }
         }
     }
@@ -240,22 +233,42 @@ impl Listing<'_> {
         let of_block = features(&block.attrs);
         match &block.trait_ {
             Some((_, of, _)) if self.is_known(at, of) => {
+                self.bounds(path, block, &format!("{} for ", text(of)));
                 self.add(format!("  {path} is {}{of_block}", text(of)));
+                for inner in &block.items {
+                    let ImplItem::Type(inner) = inner else { continue };
+                    let line = format!("  {path} is {}: {}", text(of), text(inner));
+                    self.add_named(at, line, inner.ty.to_token_stream());
+                }
             }
             Some(_) => {}
-            None => block.items.iter().for_each(|inner| self.of_block(at, path, inner, &of_block)),
+            None => {
+                self.bounds(path, block, "");
+                block.items.iter().for_each(|inner| self.of_block(at, path, inner, &of_block));
+            }
+        }
+    }
+
+    /// Which parameters of a type its methods, or a trait, need.
+    fn bounds(&mut self, path: &str, block: &syn::ItemImpl, of: &str) {
+        let generics = bounded(&block.generics);
+        let line = format!("  {path}: impl{generics} {of}{}", text(&block.self_ty));
+        if generics.contains(':') && !self.lines.contains(&line) {
+            self.add(line);
         }
     }
 
     fn of_block(&mut self, at: &[String], path: &str, item: &ImplItem, of_block: &str) {
         match item {
-            ImplItem::Fn(method) if is_public(&method.vis) && !is_hidden(&method.attrs) => {
+            ImplItem::Fn(method) if is_public(&method.vis) => {
                 let said = format!("{of_block}{}{}", features(&method.attrs), promises(&method.attrs));
                 let line = format!("  {path}::{}{said}", text(&method.sig));
                 self.add_named(at, line, method.sig.to_token_stream());
             }
-            ImplItem::Const(of) if is_public(&of.vis) && !is_hidden(&of.attrs) => {
-                let line = format!("  {path}::{}: {}{of_block}", of.ident, text(&of.ty));
+            ImplItem::Macro(called) => self.add(format!("  {path}: {}!", text(&called.mac.path))),
+            ImplItem::Const(of) if is_public(&of.vis) => {
+                let said = format!("{of_block}{}", promises(&of.attrs));
+                let line = format!("  {path}::{}: {}{said}", of.ident, text(&of.ty));
                 self.add_named(at, line, of.ty.to_token_stream());
             }
             _ => {}
@@ -276,120 +289,10 @@ impl Listing<'_> {
                 .find_map(|path| self.reachable.get(&self.sources.resolve(at, &path)?));
             if let Some(path) = known.cloned() {
                 let features = features(&block.attrs);
-                let generics = text(&block.generics);
+                let generics = bounded(&block.generics);
                 let whose = text(&block.self_ty);
                 self.add(format!("  {path}: impl{generics} {} for {whose}{features}", text(of)));
             }
-        }
-    }
-
-    /// What macros write: their public methods and the traits they implement, and where they are
-    /// called.
-    fn macros(&mut self, place: &[String], module: &Module) {
-        for item in &module.items {
-            let Item::Macro(item) = item else { continue };
-            let path = place.join("::");
-            match &item.ident {
-                Some(name) => {
-                    let mut found = Vec::new();
-                    methods(item.mac.tokens.clone(), &mut found);
-                    for method in found {
-                        let line = format!("  macro {path}::{name}!: {}", tidy(&method.to_string()));
-                        if self.is_of_users(place, &method) {
-                            self.add_named(place, line, method);
-                        }
-                    }
-                }
-                None if self.writes_for_users(place, &item.mac.path) => {
-                    let called = format!("macro {path}: {}!", item.mac.path.to_token_stream());
-                    let mut entries = Vec::new();
-                    entries_of(without_comments(item.mac.tokens.clone()), &called, &mut entries);
-                    for entry in entries {
-                        let without_code = entry.split(" |").next().expect("a first part").trim_end();
-                        self.add(format!("  {without_code}"));
-                    }
-                }
-                None => {}
-            }
-        }
-    }
-
-    /// Whether what a macro writes is a public method, or a trait that users know.
-    fn is_of_users(&self, at: &[String], written: &TokenStream) -> bool {
-        let is_impl =
-            matches!(written.clone().into_iter().next(), Some(TokenTree::Ident(word)) if word == "impl");
-        if !is_impl {
-            return self.written_by_macros.contains(&at[0]);
-        }
-        let is_ours = |path: &Vec<String>| {
-            self.sources.resolve(at, path).is_some_and(|place| self.reachable.contains_key(&place))
-        };
-        paths_of(written.clone()).iter().any(is_ours) && self.inner_types(at, written.clone()).is_empty()
-    }
-
-    /// Whether a macro that is called in a module writes anything that users see.
-    fn writes_for_users(&self, at: &[String], called: &syn::Path) -> bool {
-        let Some(name) = called.segments.last() else { return false };
-        let of_crate = self.sources.modules_of(&at[0]);
-        of_crate.iter().any(|(place, module)| {
-            module.items.iter().any(|item| {
-                let Item::Macro(item) = item else { return false };
-                let mut found = Vec::new();
-                methods(item.mac.tokens.clone(), &mut found);
-                item.ident.as_ref() == Some(&name.ident)
-                    && found.iter().any(|written| self.is_of_users(place, written))
-            })
-        })
-    }
-}
-
-/// The arguments of a macro call, entry by entry, each after the group that it is in.
-fn entries_of(tokens: TokenStream, before: &str, found: &mut Vec<String>) {
-    let mut entry: Vec<TokenTree> = Vec::new();
-    let text = |entry: &mut Vec<TokenTree>| tidy(&entry.drain(..).collect::<TokenStream>().to_string());
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                let before = format!("{before} {}", text(&mut entry));
-                entries_of(group.stream(), before.trim_end(), found);
-            }
-            TokenTree::Punct(mark) if matches!(mark.as_char(), ',' | ';') => {
-                found.push(format!("{before} {}", text(&mut entry)));
-            }
-            token => entry.push(token),
-        }
-    }
-    if !entry.is_empty() {
-        found.push(format!("{before} {}", text(&mut entry)));
-    }
-}
-
-/// The signatures of the public methods in the tokens of a macro, and the heads of its blocks
-/// `impl .. for ..`.
-fn methods(tokens: TokenStream, found: &mut Vec<TokenStream>) {
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match &token {
-            TokenTree::Group(group) => methods(group.stream(), found),
-            TokenTree::Ident(word) if word == "pub" || word == "impl" => {
-                let mut signature = Vec::new();
-                while let Some(next) = tokens.next_if(
-                    |next| !matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace),
-                ) {
-                    signature.push(next);
-                }
-                let has = |name: &str| {
-                    signature.iter().any(|token| matches!(token, TokenTree::Ident(word) if word == name))
-                };
-                if word == "impl" && has("for") {
-                    signature.insert(0, token);
-                    found.push(signature.into_iter().collect());
-                } else if matches!(signature.first(), Some(TokenTree::Ident(word)) if word == "fn" || word == "struct")
-                {
-                    found.push(signature.into_iter().collect());
-                }
-            }
-            _ => {}
         }
     }
 }
@@ -435,15 +338,19 @@ fn visibility(item: &Item) -> &Visibility {
 }
 
 /// The promises of attributes to users: derived traits, that more may be added, that it must be
-/// used.
+/// used, that it is not for them.
 fn promises(attributes: &[Attribute]) -> String {
     let promised = ["derive", "non_exhaustive", "must_use"];
-    let kept = attributes.iter().filter(|one| promised.iter().any(|name| one.path().is_ident(name)));
-    kept.map(|attribute| match &attribute.meta {
-        syn::Meta::List(list) => format!(" #[derive({})]", tidy(&list.tokens.to_string())),
-        meta => format!(" #[{}]", meta.path().to_token_stream()),
-    })
-    .collect()
+    let is_kept = |one: &&Attribute| is_hidden(one) || promised.iter().any(|name| one.path().is_ident(name));
+    attributes
+        .iter()
+        .filter(is_kept)
+        .map(|attribute| match &attribute.meta {
+            _ if is_hidden(attribute) => " #[doc(hidden)]".to_owned(),
+            syn::Meta::List(list) => format!(" #[derive({})]", tidy(&list.tokens.to_string())),
+            meta => format!(" #[{}]", meta.path().to_token_stream()),
+        })
+        .collect()
 }
 
 /// The features that a name needs.
@@ -461,6 +368,14 @@ impl<A: ToTokens, B: ToTokens> Tokens for (A, B) {
         let mut tokens = self.0.to_token_stream();
         self.1.to_tokens(&mut tokens);
         tokens
+    }
+}
+
+/// Parameters with their bounds.
+fn bounded(generics: &syn::Generics) -> String {
+    match &generics.where_clause {
+        Some(bounds) => format!("{} {}", text(generics), text(bounds)),
+        None => text(generics),
     }
 }
 

@@ -3,13 +3,26 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use syn::{Attribute, Item, Type, UseTree, Visibility};
+use syn::{Attribute, Item, ItemMacro, Type, UseTree, Visibility};
+
+use crate::expand::Macro;
 
 /// A module: a file, or inside one.
 #[derive(Default)]
 pub(crate) struct Module {
     pub(crate) items: Vec<Item>,
     pub(crate) children: BTreeMap<String, Module>,
+}
+
+impl Module {
+    /// Whether a `use` takes all names of another module.
+    pub(crate) fn has_star(&self) -> bool {
+        let bindings = self.items.iter().filter_map(|item| match item {
+            Item::Use(item) => Some(bindings_of(&item.tree)),
+            _ => None,
+        });
+        bindings.flatten().any(|binding| binding.name == "*")
+    }
 }
 
 /// The crates by the names that code uses: `folddb_rules`.
@@ -25,18 +38,19 @@ pub(crate) struct Binding {
 }
 
 impl Sources {
+    /// Reads the crate `folddb`, and the crates that its manifest names.
     pub(crate) fn read(crates: &Path) -> Sources {
-        let mut found = BTreeMap::new();
-        for entry in std::fs::read_dir(crates).expect("a folder") {
-            let folder = entry.expect("an entry").path();
-            let root = folder.join("src/lib.rs");
-            if root.exists() {
-                let name = folder.file_name().expect("a name").to_string_lossy().replace('-', "_");
-                let name = if name == "folddb" { name } else { format!("folddb_{name}") };
-                found.insert(name, module_of(&root, &folder.join("src")));
-            }
-        }
-        Sources(found)
+        let manifest = std::fs::read_to_string(crates.join("folddb/Cargo.toml")).expect("a manifest");
+        let name = |line: &str| Some(line.strip_prefix("folddb-")?.split(['.', ' ']).next()?.to_owned());
+        let folders = manifest.lines().filter_map(name).chain(["folddb".to_owned()]);
+        let read = |folder: String| {
+            let source = crates.join(&folder).join("src");
+            let mut module = module_of(&source.join("lib.rs"), &source);
+            expand(&mut module);
+            let name = if folder == "folddb" { folder } else { format!("folddb_{folder}") };
+            (name.replace('-', "_"), module)
+        };
+        Sources(folders.map(read).collect())
     }
 
     pub(crate) fn module(&self, place: &[String]) -> Option<&Module> {
@@ -103,8 +117,11 @@ impl Sources {
         self.resolve_within(at, &[bound.path.as_slice(), rest].concat(), steps_left)
     }
 
-    /// Where the type of an `impl` block is defined.
+    /// Where the type of an `impl` block is defined: the type itself, or that of a reference.
     pub(crate) fn place_of(&self, at: &[String], of: &Type) -> Option<Place> {
+        if let Type::Reference(reference) = of {
+            return self.place_of(at, &reference.elem);
+        }
         let Type::Path(of) = of else { return None };
         let path: Vec<String> = of.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         self.resolve(at, &path)
@@ -140,6 +157,58 @@ fn take(items: Vec<Item>, folder: &Path) -> Module {
     module
 }
 
+/// Replaces the calls of the crate's macros by what they write.
+fn expand(root: &mut Module) {
+    let mut macros = Vec::new();
+    gather_macros(&mut Vec::new(), root, &mut macros);
+    expand_within(&mut Vec::new(), root, &macros);
+}
+
+/// A macro by its name, and the module in which it is defined.
+type Defined = (String, Place, Macro);
+
+fn gather_macros(at: &mut Place, module: &Module, found: &mut Vec<Defined>) {
+    for item in &module.items {
+        let Item::Macro(item) = item else { continue };
+        if let Some(name) = &item.ident {
+            found.push((name.to_string(), at.clone(), Macro::read(item)));
+        }
+    }
+    for (name, child) in &module.children {
+        at.push(name.clone());
+        gather_macros(at, child, found);
+        at.pop();
+    }
+}
+
+fn expand_within(at: &mut Place, module: &mut Module, macros: &[Defined]) {
+    let mut left: Vec<Item> = std::mem::take(&mut module.items);
+    left.reverse();
+    while let Some(item) = left.pop() {
+        let called = match &item {
+            Item::Macro(call) if call.ident.is_none() => defined(at, call, macros).zip(Some(call)),
+            _ => None,
+        };
+        match called {
+            Some((called, call)) => left.extend(called.expand(call).into_iter().rev()),
+            None => module.items.push(item),
+        }
+    }
+    for (name, child) in &mut module.children {
+        at.push(name.clone());
+        expand_within(at, child, macros);
+        at.pop();
+    }
+}
+
+/// The macro that is called in the module `at`: the one that is defined nearest to it.
+fn defined<'m>(at: &[String], call: &ItemMacro, macros: &'m [Defined]) -> Option<&'m Macro> {
+    let name = call.mac.path.segments.last()?.ident.to_string();
+    let shared = |place: &[String]| place.iter().zip(at).take_while(|(one, other)| one == other).count();
+    let named = macros.iter().filter(|(of, ..)| *of == name);
+    named.max_by_key(|(_, place, _)| shared(place)).map(|(.., found)| found)
+}
+
 /// The names that a `use` imports.
 pub(crate) fn bindings_of(tree: &UseTree) -> Vec<Binding> {
     let mut found = Vec::new();
@@ -156,7 +225,7 @@ fn bind(prefix: &mut Vec<String>, tree: &UseTree, found: &mut Vec<Binding>) {
             prefix.pop();
         }
         UseTree::Group(group) => group.items.iter().for_each(|tree| bind(prefix, tree, found)),
-        UseTree::Glob(_) => {}
+        UseTree::Glob(_) => found.push(Binding { name: "*".to_owned(), path: prefix.clone() }),
         UseTree::Name(name) if name.ident == "self" => {
             let name = prefix.last().expect("a path").clone();
             found.push(Binding { name, path: prefix.clone() });
@@ -178,11 +247,11 @@ fn says(attributes: &[Attribute], name: &str, what: &str) -> bool {
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    says(attributes, "cfg", "test")
+    ["test", "all (test , folddb_schedules)"].iter().any(|when| says(attributes, "cfg", when))
 }
 
-pub(crate) fn is_hidden(attributes: &[Attribute]) -> bool {
-    says(attributes, "doc", "hidden")
+pub(crate) fn is_hidden(attribute: &Attribute) -> bool {
+    says(std::slice::from_ref(attribute), "doc", "hidden")
 }
 
 pub(crate) fn attributes(item: &Item) -> &[Attribute] {
