@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use folddb::Store;
-use folddb::maintenance::{VerifyOptions, VerifyReport};
+use folddb::maintenance::{Finding, VerifyOptions, VerifyReport};
 
 use crate::args::VerifyArgs;
 use crate::exit_code::ExitCode;
@@ -71,6 +71,11 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
         ),
         (0, true) => format!("whole{but}: {looked}; every record was read"),
         (0, false) => format!("whole{but} as far as it was read: {looked}; --deep reads every record"),
+        (found, _) if report.damage().all(Finding::is_of_feeds_only) => format!(
+            "damaged: {}, which costs feeds alone; {looked}. The tables are as they were written: begin these feeds again, with \
+             the present rows: folddb watch STORE FEED --again",
+            human::plural(found as u64, "place"),
+        ),
         (found, _) => {
             let places = human::plural(found as u64, "place");
             match report.store_id {

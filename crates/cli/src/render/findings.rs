@@ -36,6 +36,8 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
         "offset": finding.offset,
         "what": finding.what,
         "losses": finding.losses.iter().map(loss_json).collect::<Value>(),
+        "feeds": finding.feeds,
+        "archives": finding.archives,
     })
 }
 

@@ -85,12 +85,17 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
             1 => format!("a file is damaged: {first}"),
             places => format!("files are damaged in {places} places, the first: {first}"),
         };
-        advice.push(one(
-            Weight::Broken,
-            what,
-            "what was written there is lost, and the store may not open",
-            &todo,
-        ));
+        advice.push(match damage.iter().all(|finding| finding.is_of_feeds_only()) {
+            true => one(
+                Weight::Broken,
+                what,
+                "feeds lose their places; the tables are as they were written",
+                format!("begin these feeds again, with the present rows: folddb watch {store} FEED --again"),
+            ),
+            false => {
+                one(Weight::Broken, what, "what was written there is lost, and the store may not open", &todo)
+            }
+        });
     }
     for damage in &facts.stats.damage {
         let what = format!("a merge has met damage: {damage}");

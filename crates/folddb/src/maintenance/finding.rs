@@ -35,6 +35,10 @@ pub struct Finding {
     pub what: String,
     /// What may be lost.
     pub losses: Vec<Loss>,
+    /// The feeds that lose their places by it: they have to begin again, with the present rows.
+    pub feeds: Vec<String>,
+    /// The tables whose runs can no longer be rebuilt from the log that they archive.
+    pub archives: Vec<String>,
 }
 
 /// Keys of a table whose values may be missing, outdated, or incompletely folded.
@@ -61,6 +65,8 @@ impl Finding {
             offset,
             what: what.into(),
             losses: Vec::new(),
+            feeds: Vec::new(),
+            archives: Vec::new(),
         }
     }
 
@@ -69,8 +75,13 @@ impl Finding {
     }
 
     pub(crate) fn note(file: impl Into<String>, what: impl Into<String>) -> Finding {
-        let (file, what) = (file.into(), what.into());
-        Finding { severity: Severity::Note, file, offset: None, what, losses: Vec::new() }
+        Finding { severity: Severity::Note, ..Finding::damage(file, None, what) }
+    }
+
+    /// Whether the tables and all that is in them are as they were written, and only feeds have to
+    /// begin again.
+    pub fn is_of_feeds_only(&self) -> bool {
+        !self.feeds.is_empty() && self.losses.is_empty() && self.archives.is_empty()
     }
 
     pub(crate) fn costs(mut self, loss: Loss) -> Finding {

@@ -101,12 +101,9 @@ impl Wrong {
         &mut self.misfits
     }
 
-    /// A finding for each file, with what this costs its holders.
-    fn findings(self, costs: String) -> impl Iterator<Item = Finding> {
-        self.misfits.findings().map(move |(mut finding, _)| {
-            finding.what += &costs;
-            finding
-        })
+    /// A finding for each file.
+    fn findings(self) -> impl Iterator<Item = Finding> {
+        self.misfits.findings().map(|(finding, _)| finding)
     }
 }
 
@@ -181,8 +178,9 @@ impl<'a> HeldLog<'a> {
                 }
             }
         }
-        let (tables, feeds) = (self.tables_hit(archived.through_lsn), self.feeds_hit(owed.through_lsn));
-        findings.extend(archived.findings(tables).chain(owed.findings(feeds)));
+        let (of_tables, of_feeds) = (archived.through_lsn, owed.through_lsn);
+        findings.extend(archived.findings().map(|finding| self.costing_tables(finding, of_tables)));
+        findings.extend(owed.findings().map(|finding| self.costing_feeds(finding, of_feeds)));
         findings
     }
 
@@ -236,37 +234,40 @@ impl<'a> HeldLog<'a> {
         self.telling(Finding::damage(file, offset, in_words(error)), next_lsn)
     }
 
-    /// The finding for damage before `next_lsn`, with what may be lost.
+    /// The finding for damage before `next_lsn`, with what it costs.
     fn telling(&self, finding: Finding, next_lsn: Lsn) -> Finding {
-        let what = format!("{}{}{}", finding.what, self.tables_hit(next_lsn), self.feeds_hit(next_lsn));
-        Finding { what, ..finding }
+        self.costing_feeds(self.costing_tables(finding, next_lsn), next_lsn)
     }
 
-    /// The tables that damage before this place costs something.
-    fn tables_hit(&self, next_lsn: Lsn) -> String {
+    /// The finding with the tables that damage before this place costs something.
+    fn costing_tables(&self, mut finding: Finding, next_lsn: Lsn) -> Finding {
         let hit = self.tables.values().filter(|(_, lsn)| *lsn < next_lsn);
-        match quoted(hit.map(|(name, _)| name)) {
-            None => String::new(),
-            Some(tables) => format!(
+        finding.archives.extend(hit.map(|(name, _)| name.clone()));
+        if let Some(tables) = quoted(&finding.archives) {
+            finding.what += &format!(
                 ": the runs of tables that archive their logs ({tables}) can no longer be rebuilt from it"
-            ),
+            );
         }
+        finding
     }
 
-    /// The feeds that damage before this place costs something.
-    fn feeds_hit(&self, next_lsn: Lsn) -> String {
-        match quoted(self.feeds.iter().filter(|feed| feed.lsn < next_lsn).map(|feed| &feed.name)) {
-            None => String::new(),
-            Some(feeds) => format!(
-                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the present rows"
-            ),
+    /// The finding with the feeds that damage before this place costs something.
+    fn costing_feeds(&self, mut finding: Finding, next_lsn: Lsn) -> Finding {
+        let hit = self.feeds.iter().filter(|feed| feed.lsn < next_lsn);
+        finding.feeds.extend(hit.map(|feed| feed.name.clone()));
+        if let Some(feeds) = quoted(&finding.feeds) {
+            finding.what += &format!(
+                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the \
+                 present rows"
+            );
         }
+        finding
     }
 }
 
 /// Names in backticks; none if there are none.
-fn quoted<'a>(names: impl Iterator<Item = &'a String>) -> Option<String> {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+fn quoted(names: &[String]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     Some(names.join(", ")).filter(|names| !names.is_empty())
 }
 

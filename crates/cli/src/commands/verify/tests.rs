@@ -4,7 +4,7 @@ use std::sync::Arc;
 use folddb::codec::KeyCodec;
 use folddb::maintenance::{RepairOptions, VerifyOptions, VerifyReport};
 use folddb::table_rules::TableRules;
-use folddb::{Fold, FoldFailure, Options, Outcome, Store, WriteOp};
+use folddb::{FeedOptions, Fold, FoldFailure, Options, Outcome, Store, WriteOp};
 
 use super::summary;
 
@@ -68,6 +68,29 @@ fn the_advice_fits_what_was_found() {
     let said = summary(&verify(&path));
     assert!(said.starts_with("damaged: 1 place;") && said.contains("folddb repair STORE NEW"), "{said}");
     assert!(said.contains("put such keys again"), "{said}");
+}
+
+/// A log that only an unread feed holds: the tables need nothing of it.
+#[test]
+fn the_advice_for_damage_to_feeds_alone_is_to_begin_them_again() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    let store = Store::create(&path, options(100)).expect("a store");
+    let table = store.create_bytes_table("t", TableRules::new(KeyCodec::U64)).expect("a table");
+    drop(store.feed("f", FeedOptions::default()).expect("a feed"));
+    table.write(WriteOp::Put, &7_u64.to_be_bytes(), b"seven").expect("it is written");
+    store.close().expect("it closes");
+    drop(Store::open(&path, options(100)).expect("it opens").close());
+    let files = std::fs::read_dir(&path).expect("it lists").map(|entry| entry.expect("an entry").path());
+    let held = files.filter(|file| file.extension().is_some_and(|end| end == "log")).min();
+    std::fs::remove_file(held.expect("a file of the log")).expect("it is removed");
+
+    let said = summary(&verify(&path));
+    assert!(said.starts_with("damaged: 1 place, which costs feeds alone;"), "{said}");
+    assert!(said.contains("folddb watch STORE FEED --again") && !said.contains("repair"), "{said}");
+    let store = Store::open(&path, options(100)).expect("it opens");
+    let advice = store.doctor().expect("advice");
+    assert!(advice.iter().all(|one| !one.todo.contains("repair")), "{advice:?}");
 }
 
 #[test]
