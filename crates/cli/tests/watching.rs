@@ -101,7 +101,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     let mut shell = Shell::of(&place, "s");
     shell.does("fold t first 1");
     // There is no feed yet, and the process that has the store open is not asked to make one.
-    let ran = place.run(&["watch", "s", "f", "--wait", "1"]);
+    let ran = place.run(&["watch", "s", "f", "--wait", "1s"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("has no feed `f`") && ran.err.contains("in the shell"), "{}", ran.err);
     assert!(shell.ask("watch f").starts_with("begin "));
@@ -112,7 +112,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     let said = watching.interrupt();
     assert!(said.contains("not acknowledged") && said.contains("prints it again"), "{said}");
     // The same again, and then no more for a second.
-    let mut again = Watching::start(&place, &["--wait", "1", "--peek"]);
+    let mut again = Watching::start(&place, &["--wait", "1s", "--peek"]);
     again.shows("fold t  a  5");
     assert!(again.child.wait().expect("it ends").success());
     shell.end();

@@ -11,6 +11,7 @@ use folddb::{ErrorKind, Options, Store};
 use serde_json::{Value, json};
 
 use crate::args::LoadArgs;
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::source::{self, Source};
@@ -91,7 +92,7 @@ fn over(
     match done {
         Err(error) if interrupt::check().is_err() => {
             messages::tell(&format!("folddb: {}", error.message())); // this says how many records are loaded
-            Err(Failure::Interrupted)
+            Err(Failure::Told(ExitCode::Interrupted))
         }
         done => done.map_err(|error| Failure::from(error).of_input()),
     }

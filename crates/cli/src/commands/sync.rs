@@ -12,6 +12,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
+use crate::messages;
 use crate::ranges;
 use crate::session::{Opened, Session, is_one_place};
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             Plan::Refused(why) => tell_refused(session, name, &why)?,
             Plan::BringUp(theirs) => {
                 let report = synchronize(&to, &theirs, args);
-                let report = report.map_err(|failure| failure.after(state(&to) != before))?;
+                let report = report.map_err(|failure| ended_early(failure, before, state(&to)))?;
                 tell(session, name, &report)?;
                 report.found.failing == 0
             }
@@ -42,6 +43,20 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     }
     to.close()?;
     if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+}
+
+/// How a sync fails that may have written: one that was stopped says how much is in, which stays.
+fn ended_early(failure: Failure, before: (Seq, usize), now: (Seq, usize)) -> Failure {
+    match failure {
+        Failure::Interrupted => {
+            let written = human::plural(u64::from(now.0) - u64::from(before.0), "change");
+            messages::tell(&format!(
+                "folddb: stopped by Ctrl-C: {written} of the target made so far, which stay; the next sync makes the rest"
+            ));
+            Failure::Told(ExitCode::Interrupted)
+        }
+        other => other.after(now != before),
+    }
 }
 
 /// What the command changes: the records of a store, and its tables.

@@ -267,7 +267,7 @@ fn wait_for(
     mut next: impl FnMut(Duration) -> folddb::Result<Option<FeedEvent>>,
 ) -> Result<Option<FeedEvent>, Failure> {
     let since = Instant::now();
-    let most = args.wait.flatten().map(Duration::from_secs);
+    let most = args.wait.flatten();
     loop {
         interrupt::check()?;
         let left = most.map_or(SLICE, |most| most.saturating_sub(since.elapsed()).min(SLICE));
