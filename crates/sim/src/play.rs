@@ -15,10 +15,12 @@
 //!   process   the process ends, and the next one opens                wreck    the remains of a dead one
 //!   others    a second store, a sealed one, rebuilt tables             strike   time, faults
 //!   acting    action by action                                        crash    judging what every crash leaves
+//!   neighbor  another store of the process, which shares its memory
 //! ```
 
 mod clock;
 mod heard;
+mod neighbor;
 mod parts;
 mod player;
 mod background;
@@ -84,6 +86,7 @@ pub fn play_in(program: &Program, disk: &SimDisk) -> Result<SimDisk, Disagreemen
         .map_err(|message| Disagreement { at: 0, message })
         .and_then(|()| player.play(&program.actions));
     let disk = player.disk.clone().unwrap_or_else(|| disk.clone());
+    let played = played.and_then(|()| player.ends(program));
     match played {
         Ok(()) => Ok(disk),
         Err(Disagreement { at, message }) => {

@@ -8,7 +8,13 @@ use crate::world::SimDisk;
 impl Player {
     pub(super) fn play_on_files(mut self, program: &Program) -> Result<(), Disagreement> {
         self.create_store().map_err(|message| Disagreement { at: 0, message })?;
-        self.play(&program.actions)
+        self.play(&program.actions)?;
+        self.ends(program)
+    }
+
+    /// [`Player::end`], as an outcome of the last action.
+    pub(super) fn ends(self, program: &Program) -> Result<(), Disagreement> {
+        self.end().map_err(|message| Disagreement { at: program.actions.len(), message })
     }
 
     pub(super) fn play(&mut self, actions: &[Action]) -> Result<(), Disagreement> {
@@ -17,6 +23,7 @@ impl Player {
                 disk.note(format!("action {at}: {action:?}"));
             }
             let done = self.act(action).and_then(|()| self.after_action(action));
+            let done = done.and_then(|()| self.neighbor.as_mut().map_or(Ok(()), |n| n.after_action(at)));
             done.map_err(|message| Disagreement { at, message: format!("{action:?}: {message}") })?;
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::compare::Outcome;
 use crate::known::Known;
 use crate::play::clock::HeldClock;
 use crate::play::heard::Heard;
+use crate::play::neighbor::Neighbor;
 use crate::play::parts::{Consumer, Left, Loading, Past, Running, Secondary};
 use crate::program::{Crash, Settings};
 use crate::tables::{Shape, with_customs};
@@ -46,6 +47,8 @@ pub(super) struct Player {
     pub(super) clock: Option<Arc<HeldClock>>,
     /// Absent only for a moment.
     pub(super) store: Option<Store>,
+    /// Another store of the process, where the player's shares its memory with one.
+    pub(super) neighbor: Option<Neighbor>,
     /// The events that it has reported since it was opened.
     pub(super) heard: Arc<Heard>,
     pub(super) snapshots: Vec<Snapshot>,
@@ -89,6 +92,7 @@ impl Player {
             disk,
             clock: None,
             store: None,
+            neighbor: Neighbor::with(&settings),
             heard: Arc::default(),
             snapshots: Vec::new(),
             pasts: Vec::new(),
@@ -125,7 +129,18 @@ impl Player {
             (None, Some(clock)) => options.host(Host { clock: clock.clone(), ..Host::real() }),
             (None, None) => options,
         };
+        let options = match &self.neighbor {
+            Some(neighbor) => options.shared(neighbor.shared()),
+            None => options,
+        };
         with_customs(self.with_ages(options))
+    }
+
+    /// Ends the process, and then its other store, where there is one.
+    pub(super) fn end(mut self) -> Outcome {
+        let neighbor = self.neighbor.take();
+        drop(self);
+        neighbor.map_or(Ok(()), Neighbor::end)
     }
 
     /// The options of a store, whose events are counted from 0.
