@@ -36,8 +36,8 @@ pub(crate) struct WatchArgs {
     /// End after this many batches
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Wait for more, without the lock of the store: forever, or until nothing has come for TIME (5s,
-    /// 1m)
+    /// Wait for more, without the lock of the store: forever, or until nothing has come for TIME
+    /// (5s, 1m)
     #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = human::parse_time)]
     pub(crate) wait: Option<Option<std::time::Duration>>,
     /// How much may be held for the feed while nobody watches; beyond it the feed is lost, until

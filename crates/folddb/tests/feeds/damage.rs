@@ -113,7 +113,7 @@ fn files(dir: &Path, ends: &[&str]) -> Vec<PathBuf> {
 }
 
 /// Removes, cuts and flips each of these files in a copy of a store. Wherever the feed does not
-/// give all of its changes then, verify and repair say so; and wherever they call it damage to feeds
+/// give all of its changes then, verify and repair say so. Wherever verify calls it damage to feeds
 /// alone, the tables read as before. Returns how often the feed failed.
 fn harm_each(whole: &Path, ends: &[&str], all: usize) -> usize {
     let temp = whole.parent().unwrap();

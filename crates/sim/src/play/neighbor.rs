@@ -54,13 +54,13 @@ impl Neighbor {
             return Ok(());
         }
         let from = self.written;
-        let wrote = self.opened().and_then(|open| open.write(from));
+        let wrote = self.store_opened().and_then(|open| open.write(from));
         wrote.map_err(|error| format!("the neighbor: {error:?}"))?;
         self.written += ROWS_PER_BATCH;
         self.check(from % KEYS)
     }
 
-    fn opened(&mut self) -> folddb::Result<&Open> {
+    fn store_opened(&mut self) -> folddb::Result<&Open> {
         if self.open.is_none() {
             let temp = tempfile::tempdir_in(crate::memory_dir()).expect("a directory in memory");
             let options = Options::default()
@@ -70,7 +70,7 @@ impl Neighbor {
                 .background(self.background)
                 .shared(&self.shared);
             let store = Store::create(temp.path().join("neighbor"), options)?;
-            let table = store.table("t", Rules::sorted::<u64, Vec<u8>>())?;
+            let table = Store::table(&store, "t", Rules::sorted::<u64, Vec<u8>>())?;
             self.open = Some(Open { table, store, _temp: temp });
         }
         Ok(self.open.as_ref().expect("it was opened"))
@@ -85,13 +85,13 @@ impl Neighbor {
     }
 
     /// Checks all of it and closes it. Everything else that shared its memory is gone by now.
-    pub(super) fn end(mut self) -> Outcome {
+    pub(super) fn check_and_close(mut self) -> Outcome {
         for key in 0..KEYS {
             self.check(key)?;
         }
         if let Some(open) = self.open.take() {
             drop(open.table);
-            open.store.close().map_err(|error| format!("the neighbor does not close: {error:?}"))?;
+            Store::close(open.store).map_err(|error| format!("the neighbor does not close: {error:?}"))?;
         }
         same("stores that share", &self.shared.stores(), &0)?;
         same("bytes of the shared memory that are used", &self.shared.used_bytes(), &0)

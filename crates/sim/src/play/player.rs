@@ -140,7 +140,7 @@ impl Player {
     pub(super) fn end(mut self) -> Outcome {
         let neighbor = self.neighbor.take();
         drop(self);
-        neighbor.map_or(Ok(()), Neighbor::end)
+        neighbor.map_or(Ok(()), Neighbor::check_and_close)
     }
 
     /// The options of a store, whose events are counted from 0.
