@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{Fails, manual as options};
-use folddb::{AsOf, BytesTable, Cursor, ErrorKind, Keep, Resume, Rules, Store, Table, ValuePlacement};
+use folddb::{
+    AsOf, BytesTable, Cursor, ErrorKind, Keep, ParseError, Resume, Rules, Store, Table, ValuePlacement,
+};
 
 fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {
     let store = Store::create(dir.join("s.folddb"), options()).unwrap();
@@ -143,8 +145,9 @@ fn what_is_no_cursor_of_this_table_is_refused() {
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     }
     let text = cursor.to_string();
-    for wrong in [&text[1..], &text[2..], "", "zz", "0g"] {
-        assert_eq!(wrong.parse::<Cursor>().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong}");
+    for (wrong, at) in [(&text[1..], 0), (&text[2..], 0), ("", 0), ("zz", 0), ("0g", 1)] {
+        let refused: ParseError = wrong.parse::<Cursor>().unwrap_err();
+        assert_eq!((refused.text(), refused.at()), (wrong, at), "{refused}");
     }
 }
 

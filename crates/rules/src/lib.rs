@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-mod parse_error;
+pub mod parse_error;
 pub mod order;
 pub mod datum;
 pub mod fold;

@@ -75,6 +75,16 @@ impl ParseError {
     }
 }
 
+/// A text that is wrong as a whole, for a text form of a crate above. The message names it.
+pub fn of_whole(text: &str, message: impl Into<String>) -> ParseError {
+    ParseError::of(text, message)
+}
+
+/// A text whose reading stopped at this byte, for a text form of a crate above.
+pub fn at_byte(text: &str, at: usize, message: impl Into<String>) -> ParseError {
+    ParseError::at_byte(text, at, message)
+}
+
 /// The message and the suggestion; if a part of the text is wrong, the text with a caret under the
 /// place, too.
 impl fmt::Display for ParseError {

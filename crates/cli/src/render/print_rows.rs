@@ -74,7 +74,7 @@ fn begin(table: &BytesTable, args: &RowsArgs, begun: Option<&Begun>) -> Result<B
         return Err(Failure::Usage(why.to_owned()));
     }
     let how = if args.strict { Resume::Strict } else { Resume::Relaxed };
-    Ok(table.resume(&cursor.parse()?, how)?)
+    Ok(table.resume(&cursor.parse().map_err(folddb::Error::from)?, how)?)
 }
 
 fn print_heads(

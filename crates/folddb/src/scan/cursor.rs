@@ -14,6 +14,8 @@ use std::sync::Arc;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
+use folddb_rules::datum::from_hex;
+use folddb_rules::parse_error::{self, ParseError};
 
 use folddb_engine::read::scan::{ScanPlan, Wanted};
 use folddb_engine::state::catalog::TableCore;
@@ -208,16 +210,14 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = Error;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Cursor> {
-        let wrong = || Error::invalid("a cursor is hexadecimal digits, an even number of them");
-        let digit = |byte: &u8| char::from(*byte).to_digit(16).ok_or_else(wrong);
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        if !rest.is_empty() {
-            return Err(wrong());
+    fn from_str(text: &str) -> Result<Cursor, ParseError> {
+        let form = "a cursor is hexadecimal digits, an even number of them";
+        if let Some(at) = text.find(|digit: char| !digit.is_ascii_hexdigit()) {
+            return Err(parse_error::at_byte(text, at, form));
         }
-        let bytes = pairs.iter().map(|[high, low]| Ok((digit(high)? << 4 | digit(low)?) as u8));
-        Cursor::from_bytes(&bytes.collect::<Result<Vec<u8>>>()?)
+        let bytes = from_hex(text).ok_or_else(|| parse_error::of_whole(text, form))?;
+        Cursor::from_bytes(&bytes).map_err(|cause| parse_error::of_whole(text, cause.message()))
     }
 }
