@@ -15,11 +15,11 @@
 mod writer;
 mod copy;
 mod file;
-mod mend;
+mod salvage;
 
 pub use copy::{CopyFault, Source};
 pub use file::RelocatedFile;
-pub use mend::{open_damaged, read_past_errors, write_anew};
+pub use salvage::{open_damaged, read_past_errors, write_salvaged};
 pub use writer::{RelocatedWriter, relocated_path};
 
 #[cfg(test)]

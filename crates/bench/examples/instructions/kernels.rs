@@ -338,9 +338,9 @@ impl RecordStream for Columns<'_> {
 }
 
 /// Reads each record, so that the compiler leaves none out.
-struct Look(u64);
+struct SumSink(u64);
 
-impl RecordSink for Look {
+impl RecordSink for SumSink {
     #[inline]
     fn push(&mut self, record: Record<'_>) -> Result<()> {
         self.0 = self.0.wrapping_add(u64::from(record.key[7]) + u64::from(record.payload[0]));
@@ -359,7 +359,7 @@ fn merge_of(kind: OpKind, distinct: u64, operations: u64) -> Result<()> {
         keys
     };
     let streams: Vec<Vec<[u8; 8]>> = (0..8).map(stream).collect();
-    let mut sink = Look(0);
+    let mut sink = SumSink(0);
     for _ in 0..operations / (8 * per_stream) {
         let source = |(age, keys)| Columns { keys, kind, seq: 8 - age as u64 };
         let sources = streams.iter().map(Vec::as_slice).enumerate().map(source).collect();

@@ -76,7 +76,7 @@ impl Store {
     ) -> Result<BackupReport> {
         let mut made = backup(self.engine(), to.as_ref(), how, &mut progress);
         let is_secondary = self.engine().options.underlying.is_some();
-        for _ in 1..ATTEMPTS_BESIDE {
+        for _ in 1..SECONDARY_ATTEMPTS_MAX {
             match made {
                 Err(error) if is_secondary && may_be_disturbed(error.kind()) => {
                     made = backup(self.refresh()?.engine(), to.as_ref(), how, &mut progress);
@@ -89,7 +89,7 @@ impl Store {
 }
 
 /// How often a backup that another writing process disturbs is tried.
-const ATTEMPTS_BESIDE: u32 = 5;
+const SECONDARY_ATTEMPTS_MAX: u32 = 5;
 
 /// Whether another writing process may be the cause. When it is reopened, it cuts and rewrites the
 /// tail of its archived log, which then looks damaged here: only reading it again shows whether it

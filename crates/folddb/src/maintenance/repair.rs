@@ -15,7 +15,7 @@
 //! records are lost shows the older ones: the report lists which keys these may be.
 
 mod report;
-mod mender;
+mod repairer;
 mod source;
 mod lost_values;
 mod values;
@@ -38,7 +38,7 @@ use crate::maintenance::copying;
 use crate::maintenance::held_log::{Holders, damage_of_held_log, feeds_left_out};
 use crate::maintenance::owned_directory::refuse_inside_store;
 use crate::maintenance::rebuilt::Rebuilt;
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::maintenance::repair::unlisted::enter_unlisted;
 use crate::maintenance::repair::values::find_values;
 use crate::maintenance::survey::Survey;
@@ -116,7 +116,7 @@ fn repair(
     let draft = draft_of(to)?;
     copying::remove_all(files, &draft); // of an interrupted repair
     format::make_empty_dir(files, &draft)?;
-    let mut mender = Mender {
+    let mut repairer = Repairer {
         survey: &survey,
         options,
         draft: &draft,
@@ -134,8 +134,8 @@ fn repair(
                 .sum::<u64>(),
         ),
     };
-    let mended = build::build(&mut mender, &listing.state, &rules, &rebuilt, how.past_holes);
-    let Mender { mut report, mut counter, .. } = mender;
+    let mended = build::build(&mut repairer, &listing.state, &rules, &rebuilt, how.past_holes);
+    let Repairer { mut report, mut counter, .. } = repairer;
     let verified = mended.and_then(|()| verify_draft(&draft, options, &mut counter));
     let named = verified.and_then(|verified| {
         report.verified = verified;

@@ -12,7 +12,7 @@
 //! It takes the lock like a reader, changes nothing, and works on stores that do not open.
 
 mod report;
-mod pass;
+mod verifier;
 mod record;
 mod values;
 mod parts;
@@ -31,7 +31,7 @@ use folddb_run::{Depth, Shared};
 use crate::maintenance::held_log::{Holders, damage_of_held_log};
 use crate::maintenance::indexes;
 use crate::maintenance::survey::{Survey, bind};
-use crate::maintenance::verify::pass::Look;
+use crate::maintenance::verify::verifier::Verifier;
 use crate::options::Options;
 use crate::store::Store;
 use folddb_engine::options::Options as EngineOptions;
@@ -82,7 +82,7 @@ pub(crate) fn verify(
     if let Some(listing) = &survey.listing {
         report.store_id = Some(listing.state.store_id);
         report.checked.edits = listing.edits;
-        let mut look = Look {
+        let mut verifier = Verifier {
             survey,
             options,
             at_rest: ValuesAtRest::new(&options.host.files, &survey.dir, &listing.state),
@@ -96,15 +96,15 @@ pub(crate) fn verify(
                 listing.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
             ),
         };
-        values::check_files(&mut look, &listing.state);
-        parts::check_tables(&mut look, &listing.state);
-        look.counter.check()?;
-        log::check_log(&mut look, &listing.state)?;
-        let (host, state, held) = (&options.host, &listing.state, (Holders::All, look.depth));
-        let damage_of_held = damage_of_held_log(host, &survey.dir, state, &look.at_rest, held)?;
+        values::check_files(&mut verifier, &listing.state);
+        parts::check_tables(&mut verifier, &listing.state);
+        verifier.counter.check()?;
+        log::check_log(&mut verifier, &listing.state)?;
+        let (host, state, held) = (&options.host, &listing.state, (Holders::All, verifier.depth));
+        let damage_of_held = damage_of_held_log(host, &survey.dir, state, &verifier.at_rest, held)?;
         let has_indexes = listing.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.damage().next().is_none() {
-            report.findings.extend(indexes::findings(&survey.dir, options, &pass::manifest_name(survey)));
+            report.findings.extend(indexes::findings(&survey.dir, options, &verifier::manifest_name(survey)));
         }
         report.findings.extend(damage_of_held);
     }

@@ -43,27 +43,27 @@ impl Store {
     /// # Errors
     /// Damage, or a failed read.
     pub fn value_times(&self) -> Result<BTreeMap<u64, ValueTimes>> {
-        let mut look = Look::default();
+        let mut found = TimesOfValues::default();
         for table in self.engine().catalog().all() {
             for file in table.part_files().values().filter(|file| !file.part.facts().values.is_empty()) {
-                examine(&file.part, Depth::Records, &mut look);
-                if let Some(fault) = look.fault.take() {
+                examine(&file.part, Depth::Records, &mut found);
+                if let Some(fault) = found.fault.take() {
                     return Err(Error::corrupt(file.part.path(), fault.offset, fault.what));
                 }
             }
         }
-        unflushed::visit_unflushed(self.engine(), &mut |_, rope| look.note(rope));
-        Ok(look.times)
+        unflushed::visit_unflushed(self.engine(), &mut |_, rope| found.note(rope));
+        Ok(found.times)
     }
 }
 
 #[derive(Default)]
-struct Look {
+struct TimesOfValues {
     times: BTreeMap<u64, ValueTimes>,
     fault: Option<Fault>,
 }
 
-impl Look {
+impl TimesOfValues {
     fn note(&mut self, rope: &Rope<'_>) {
         let written = moment(rope.time_ms);
         let now = ValueTimes { oldest: written, youngest: written };
@@ -74,7 +74,7 @@ impl Look {
     }
 }
 
-impl Inspect for Look {
+impl Inspect for TimesOfValues {
     fn record(&mut self, _: u64, record: Record<'_>) {
         if let Some(Ok(rope)) = record.kind.is_separated().then(|| Rope::decode(record.payload)) {
             self.note(&rope);

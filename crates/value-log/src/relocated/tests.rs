@@ -172,7 +172,7 @@ fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(Relocat
     std::fs::write(&path, bytes).unwrap();
     assert!(RelocatedFile::open(files, dir, FileNumber(9)).is_err() || damage_is_in_a_page(files, dir));
     let written = open_damaged(files, dir, FileNumber(9))
-        .and_then(|file| write_anew(&file, files, to.path()))
+        .and_then(|file| write_salvaged(&file, files, to.path()))
         .and_then(|(bytes, lost)| Ok((RelocatedFile::open(files, to.path(), FileNumber(9))?, bytes, lost)));
     std::fs::write(&path, whole).unwrap();
     let (file, bytes, lost) = written?;

@@ -10,8 +10,8 @@ use folddb_run::Shared;
 use crate::feed::batch::Reading;
 use crate::feed::event::FeedBatch;
 use crate::feed::secondary::frame::ReadFrame;
-use crate::feed::secondary::reader::{BEGIN_ANEW, CACHE_BYTES, End, SecondaryFeed};
-use crate::feed::secondary::standing::Look;
+use crate::feed::secondary::reader::{BEGIN_AGAIN, CACHE_BYTES, End, SecondaryFeed};
+use crate::feed::secondary::standing::ManifestCheck;
 use crate::feed::secondary::{manifest, standing};
 use folddb_engine::edit::feeds::history_in;
 use folddb_engine::recovery::secondary::is_known;
@@ -33,7 +33,9 @@ pub(crate) fn read_next(feed: &mut SecondaryFeed) -> Result<()> {
         };
         let goes_on = match frame {
             Some(frame) => take(feed, &frame).map(|()| true)?,
-            None if has_file => standing::look(feed, false)? != Look::Same || keep_waiting(feed)?,
+            None if has_file => {
+                standing::check_manifest(feed, false)? != ManifestCheck::Same || keep_waiting(feed)?
+            }
             None => find_files(feed)?,
         };
         if !goes_on {
@@ -73,7 +75,7 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
     // The tables and segments that it names were in the manifest before it was written, and so they
     // are in the present manifest.
     let is_known = is_known(&frame.payload, &feed.manifest.state);
-    if standing::look(feed, !is_known)? == Look::Elsewhere {
+    if standing::check_manifest(feed, !is_known)? == ManifestCheck::Elsewhere {
         return Ok(());
     }
     let state = &feed.manifest.state;
@@ -120,7 +122,7 @@ fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<(
             "feed `{}` has given batches up to seq {seq} that differ from those that are there now",
             feed.name
         );
-        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
+        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN));
     }
     if last_seq == feed.place.seq {
         feed.place.lsn = frame.end_lsn; // it may have been rewritten since
@@ -152,7 +154,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     let lsn = feed.follower.lsn();
     let mut goes_on_at = lsn;
     for _ in 0..2 {
-        if standing::look(feed, false)? != Look::Same {
+        if standing::check_manifest(feed, false)? != ManifestCheck::Same {
             return Ok(true);
         }
         feed.files = history_in(&feed.host, &feed.dir, &feed.manifest.state)?;
@@ -165,7 +167,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
             return check_no_file(feed);
         }
         // The files may be newer than the known manifest; the feed may have moved by now.
-        if standing::look(feed, true)? != Look::Same {
+        if standing::check_manifest(feed, true)? != ManifestCheck::Same {
             return Ok(true);
         }
     }
@@ -174,7 +176,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
         "feed `{}` is at LSN {lsn}, and the log in {dir} has nothing before LSN {goes_on_at}",
         feed.name
     );
-    Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW))
+    Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN))
 }
 
 /// No file has the history at the follower: returns false to wait for one; fails if there was one.

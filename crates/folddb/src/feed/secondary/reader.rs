@@ -74,7 +74,7 @@ pub(crate) struct End {
 }
 
 /// What to do with a feed that is lost.
-pub(crate) const BEGIN_ANEW: &str = "begin the feed again, with the present rows, by Feed::begin_again or folddb watch with \
+pub(crate) const BEGIN_AGAIN: &str = "begin the feed again, with the present rows, by Feed::begin_again or folddb watch with \
                           --again; if its consumer can be away for long, with a larger budget: FeedOptions::bytes_max \
                           or --hold-max";
 

@@ -5,12 +5,12 @@ use folddb_journal::follow::Follower;
 use folddb_manifest::{ArchivedLog, FeedState};
 
 use crate::feed::secondary::manifest::SeenManifest;
-use crate::feed::secondary::reader::{BEGIN_ANEW, SecondaryFeed};
+use crate::feed::secondary::reader::{BEGIN_AGAIN, SecondaryFeed};
 use folddb_engine::edit::feeds::lost_error;
 
-/// The result of a look at the manifest.
+/// The result of a check of the manifest.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum ManifestCheck {
     Same,
     Changed,
     /// The follower was moved to the position of the feed: the end of the log was rewritten, or the
@@ -19,30 +19,30 @@ pub(crate) enum Look {
 }
 
 /// Reads the manifest if it has changed, or if forced.
-pub(crate) fn look(feed: &mut SecondaryFeed, is_forced: bool) -> Result<Look> {
+pub(crate) fn check_manifest(feed: &mut SecondaryFeed, is_forced: bool) -> Result<ManifestCheck> {
     let before = feed.manifest.length(&feed.host, &feed.dir);
     if !is_forced && before.is_some() && before == feed.manifest.len_bytes {
-        return Ok(Look::Same);
+        return Ok(ManifestCheck::Same);
     }
     let seen = SeenManifest::read(&feed.host, &feed.dir, Some((feed.manifest.number, before)))?;
     let known = std::mem::replace(&mut feed.manifest, seen);
     let now = &feed.manifest;
     if (now.number, now.edits) == (known.number, known.edits) {
-        return Ok(Look::Same);
+        return Ok(ManifestCheck::Same);
     }
     let is_new = |kept: &ArchivedLog| !known.state.feeds.kept().contains(kept);
     let is_rewritten = now.state.feeds.kept().iter().any(is_new);
     if now.state.store_id != known.state.store_id {
         let why = format!("there is another store in {} now", feed.dir.display());
-        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
+        return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN));
     }
     let stands = take_state(feed)?;
     // A feed without changes moves on over places without batches, and releases their files.
     if is_rewritten || stands.lsn > feed.follower.lsn() {
         go_to(feed, &stands);
-        return Ok(Look::Elsewhere);
+        return Ok(ManifestCheck::Elsewhere);
     }
-    Ok(Look::Changed)
+    Ok(ManifestCheck::Changed)
 }
 
 /// Takes over the manifest's state of the feed, and of tables; returns that of the feed.
@@ -50,7 +50,7 @@ pub(crate) fn take_state(feed: &mut SecondaryFeed) -> Result<FeedState> {
     let feeds = &feed.manifest.state.feeds;
     let stands = feeds.get(&feed.name);
     let Some(stands) = stands.filter(|feed| feed.holds()).cloned() else {
-        return Err(lost_error(&feed.name, stands).advise(BEGIN_ANEW));
+        return Err(lost_error(&feed.name, stands).advise(BEGIN_AGAIN));
     };
     if stands.seq > feed.place.seq || stands.note > feed.place.note {
         let why = format!(
@@ -88,9 +88,9 @@ fn follow_from(feed: &mut SecondaryFeed, lsn: Lsn, seq: Seq) {
 /// Checks everything again after an inconsistency.
 pub(crate) fn begin_again(feed: &mut SecondaryFeed) -> Result<()> {
     let is_passing_over = feed.followed_seq < feed.place.seq;
-    let look = look(feed, true)?;
+    let check = check_manifest(feed, true)?;
     let stands = take_state(feed)?;
-    if look == Look::Elsewhere || is_passing_over || stands.lsn > feed.place.lsn {
+    if check == ManifestCheck::Elsewhere || is_passing_over || stands.lsn > feed.place.lsn {
         go_to(feed, &stands);
     } else {
         let (lsn, seq) = (feed.place.lsn, feed.place.seq);

@@ -10,7 +10,7 @@ use folddb_manifest::{IndexSegment, IndexState, State, TableState};
 
 use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::maintenance::repair::source;
 use crate::maintenance::survey::in_words;
 use folddb_engine::values::at_rest::ValuesAtRest;
@@ -18,7 +18,7 @@ use folddb_engine::values::at_rest::ValuesAtRest;
 /// Saves the index of a hashed table again, with all keys whose records are intact. `placed` is
 /// where the values are in the new store.
 pub(crate) fn save_whole(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     (state, placed): (&State, &State),
     id: TableId,
     next: &mut State,
@@ -28,16 +28,16 @@ pub(crate) fn save_whole(
         return Ok(());
     };
     let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-    let mut value_log = ValueLogFiles::new(&mender.options.host.files, mender.draft, placed);
-    let (index, is_rebuilt) = read_index(mender, (state, table), &name, &mut value_log)?;
-    let taken = take_log(mender, state, (&index, is_rebuilt), &mut value_log, past_holes)?;
+    let mut value_log = ValueLogFiles::new(&repairer.options.host.files, repairer.draft, placed);
+    let (index, is_rebuilt) = read_index(repairer, (state, table), &name, &mut value_log)?;
+    let taken = take_log(repairer, state, (&index, is_rebuilt), &mut value_log, past_holes)?;
     taken.map_err(|error| error.context(format!("the index of table `{}`", table.name)))?;
-    let (saved, misfits) = save_index(mender, &name, &index, &mut value_log)?;
-    mender.report.records += saved.keys;
+    let (saved, misfits) = save_index(repairer, &name, &index, &mut value_log)?;
+    repairer.report.records += saved.keys;
     for (finding, misfit) in misfits.findings() {
-        mender.report.records_lost += misfit.records;
+        repairer.report.records_lost += misfit.records;
         let loss = Loss { records: Some(misfit.records), ..loss_of(table) };
-        mender.report.findings.push(finding.costs(loss));
+        repairer.report.findings.push(finding.costs(loss));
     }
     (new.index, new.changes) = (Some(saved), None);
     Ok(())
@@ -51,15 +51,15 @@ fn loss_of(table: &TableState) -> Loss {
 /// Reads the saved index of a table. If it is damaged, or the log that follows it is lost, it is
 /// rebuilt from the value segments; returns whether it was.
 fn read_index(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     (state, table): (&State, &TableState),
     name: &str,
     value_log: &mut ValueLogFiles<'_>,
 ) -> Result<(AtRest, bool)> {
-    let index = AtRest::open(&mender.options.host.files, &mender.survey.dir, state.store_id, table, true);
+    let index = AtRest::open(&repairer.options.host.files, &repairer.survey.dir, state.store_id, table, true);
     let why = match index.faults.first() {
         Some(fault) => in_words(fault),
-        None if source::is_log_lost(mender.survey, mender.options, state)? => {
+        None if source::is_log_lost(repairer.survey, repairer.options, state)? => {
             "the log that follows this index is lost".to_owned()
         }
         None => return Ok((index, false)),
@@ -68,7 +68,7 @@ fn read_index(
         "{why}; the index was rebuilt from the value segments: keys that were deleted, and values whose batch failed, may be \
          back"
     );
-    mender.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
+    repairer.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
     let index = AtRest::empty(state.store_id, table);
     index.rebuild(value_log)?;
     Ok((index, true))
@@ -77,16 +77,16 @@ fn read_index(
 /// Applies the log to the index, as far as batches are whole. The inner result is the index's own:
 /// its first record that could not be applied.
 fn take_log(
-    mender: &Mender<'_>,
+    repairer: &Repairer<'_>,
     state: &State,
     (index, is_rebuilt): (&AtRest, bool),
     value_log: &mut ValueLogFiles<'_>,
     past_holes: bool,
 ) -> Result<Result<()>> {
-    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
+    let values = ValuesAtRest::new(&repairer.options.host.files, &repairer.survey.dir, state);
     let (mut ended, mut failed) = (false, None);
-    let from = mender.survey.vouched_start(mender.options, state)?;
-    mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
+    let from = repairer.survey.vouched_start(repairer.options, state)?;
+    repairer.survey.read_log(repairer.options, &from, &mut |frame, is_beyond| {
         let is_lost = !frame.is_durable && !values.has(&frame).unwrap_or(false);
         ended |= is_lost;
         // A batch that has lost a value is left out completely, as in sorted tables; later records
@@ -110,7 +110,7 @@ fn take_log(
 
 /// Writes a checkpoint of the keys of an index whose records are intact. Returns which are not.
 fn save_index(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     name: &str,
     index: &AtRest,
     value_log: &mut ValueLogFiles<'_>,
@@ -127,14 +127,14 @@ fn save_index(
             }
             Ok(_) => misfits.add(name, None, None, "a record is of another key".to_owned()),
             Err(error) => {
-                misfits.add_value(mender.draft, name, &[], &error, "the value of a key is lost");
+                misfits.add_value(repairer.draft, name, &[], &error, "the value of a key is lost");
             }
         }
         Ok(())
     })?;
-    let number = mender.numbers.take();
-    let to = mender.draft.join(index_name(number));
-    let file = mender.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+    let number = repairer.numbers.take();
+    let to = repairer.draft.join(index_name(number));
+    let file = repairer.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
     let mut writer = CheckpointWriter::new(file, &to, number, index.salt());
     while whole.save_step(&mut writer, 1)? {}
     let facts = writer.finish()?;

@@ -11,7 +11,7 @@ use folddb_manifest::State;
 
 use crate::maintenance::finding::{Finding, Loss, Severity};
 use crate::maintenance::rebuilt::{LostBatches, Rebuilt};
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::maintenance::survey::{Few, log_findings};
 use crate::store::Store;
 use folddb_engine::options::Durability;
@@ -24,20 +24,20 @@ use folddb_engine::write::encoded_batch::Encoded;
 
 /// Commits the archived logs of tables, up to the start of the common log.
 pub(crate) fn rebuild_from_archives(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     store: &Store,
     state: &State,
     rebuilt: &Rebuilt,
 ) -> Result<()> {
     let engine = store.engine();
     rebuilt.archive_logs(engine)?;
-    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
+    let values = ValuesAtRest::new(&repairer.options.host.files, &repairer.survey.dir, state);
     let mut encoded = Encoded::default();
     for log in &rebuilt.logs {
         let core = Arc::clone(store.bytes_table(&log.table)?.core());
         let cores = BTreeMap::from([(core.id, core)]);
         let (mut batches, mut lost) = (0_u64, LostBatches::default());
-        log.each(&mender.options.host, &mender.survey.dir, state, &mut |frame| {
+        log.each(&repairer.options.host, &repairer.survey.dir, state, &mut |frame| {
             if let Err(why) = encode(frame, state, &cores, &values, &mut encoded) {
                 lost.add(frame, why);
             } else if encoded.count > 0 {
@@ -47,16 +47,16 @@ pub(crate) fn rebuild_from_archives(
             Ok(())
         })?;
         let what = format!("table `{}` was rebuilt from the {batches} batches of its log", log.table);
-        mender.report.batches += batches;
-        mender.report.findings.push(Finding::note("the log", what));
-        mender.report.findings.extend(lost.finding(&log.table));
+        repairer.report.batches += batches;
+        repairer.report.findings.push(Finding::note("the log", what));
+        repairer.report.findings.extend(lost.finding(&log.table));
     }
     Ok(())
 }
 
 /// Commits the batches of the old log to the new store, in their order.
 pub(crate) fn commit_log(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     store: &Store,
     state: &State,
     past_holes: bool,
@@ -66,10 +66,10 @@ pub(crate) fn commit_log(
         engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
     let (mut encoded, mut failed) = (Encoded::default(), None);
     let (mut taken, mut left, mut few) = (0, 0, Few::default());
-    let values = ValuesAtRest::new(&mender.options.host.files, &mender.survey.dir, state);
+    let values = ValuesAtRest::new(&repairer.options.host.files, &repairer.survey.dir, state);
     let mut ended = false;
-    let from = mender.survey.vouched_start(mender.options, state)?;
-    let mut log = mender.survey.read_log(mender.options, &from, &mut |frame, is_beyond| {
+    let from = repairer.survey.vouched_start(repairer.options, state)?;
+    let mut log = repairer.survey.read_log(repairer.options, &from, &mut |frame, is_beyond| {
         // Values of batches that were never promised may not have reached the disk: the log ends
         // there.
         ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
@@ -90,14 +90,14 @@ pub(crate) fn commit_log(
     if let Some(error) = failed {
         return Err(error.context("the batches of the log"));
     }
-    (mender.report.batches, mender.report.batches_left) = (taken, left);
-    tell_log(mender, &log, state, left);
+    (repairer.report.batches, repairer.report.batches_left) = (taken, left);
+    tell_log(repairer, &log, state, left);
     Ok(())
 }
 
-fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) {
+fn tell_log(repairer: &mut Repairer<'_>, log: &LogReport, state: &State, left: u64) {
     let findings = log_findings(log, state).into_iter().zip(&log.faults);
-    mender.report.findings.extend(findings.map(|(finding, fault)| match fault.costs_nothing {
+    repairer.report.findings.extend(findings.map(|(finding, fault)| match fault.costs_nothing {
         true => Finding { severity: Severity::Note, ..finding },
         false => finding,
     }));
@@ -117,7 +117,7 @@ fn tell_log(mender: &mut Mender<'_>, log: &LogReport, state: &State, left: u64) 
         }
     };
     let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
-    mender.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
+    repairer.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
 }
 
 /// Commits a batch of an old log. The time of its write is known from now on, as after a recovery:

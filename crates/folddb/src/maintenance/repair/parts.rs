@@ -13,14 +13,14 @@ use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, examine, searc
 use crate::maintenance::copying;
 use crate::maintenance::finding::{Finding, Loss, Severity};
 use crate::maintenance::repair::lost_values::LostValues;
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::maintenance::survey::in_words;
 use folddb_engine::background::output::write_options;
 use folddb_engine::edit::install::part_state;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 pub(crate) fn salvage_table(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     table: &mut TableState,
     rules: &BoundRules,
     values: &ValuesAtRest<'_>,
@@ -29,9 +29,9 @@ pub(crate) fn salvage_table(
     for run in std::mem::take(&mut table.runs) {
         let mut parts = Vec::new();
         for part in &run.parts {
-            parts.extend(salvage_part(mender, table, rules, part, values)?);
-            mender.counter.add(part.file_bytes);
-            mender.counter.check()?;
+            parts.extend(salvage_part(repairer, table, rules, part, values)?);
+            repairer.counter.add(part.file_bytes);
+            repairer.counter.check()?;
         }
         if !parts.is_empty() {
             runs.push(RunState { parts, ..run });
@@ -43,67 +43,68 @@ pub(crate) fn salvage_table(
 
 /// Copies a part, or rewrites its readable records. None if there are none.
 fn salvage_part(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     table: &TableState,
     rules: &BoundRules,
     part: &PartState,
     values: &ValuesAtRest<'_>,
 ) -> Result<Option<PartState>> {
-    let files = &mender.options.host.files;
+    let files = &repairer.options.host.files;
     let name = FileName::Part(part.file);
-    let path = mender.survey.path(name);
+    let path = repairer.survey.path(name);
     let file = match files.open(&path).and_then(|file| Ok((file.len_bytes()?, file))) {
         Ok(file) => file,
         Err(error) => {
-            mender.report.parts_lost += 1;
-            mender.report.records_lost += part.records;
+            repairer.report.parts_lost += 1;
+            repairer.report.records_lost += part.records;
             let what = format!("it cannot be read, and all of it is lost: {error}");
             let loss = whole_part(table, rules, part);
-            mender.report.findings.push(Finding::damage(name.to_string(), None, what).costs(loss));
+            repairer.report.findings.push(Finding::damage(name.to_string(), None, what).costs(loss));
             return Ok(None);
         }
     };
-    let opened = Part::open(files, &path, part.file, &rules.order, &mender.shared);
+    let opened = Part::open(files, &path, part.file, &rules.order, &repairer.shared);
     let opened = opened.and_then(|opened| match opened.facts().file_bytes == part.file_bytes {
         true => Ok(opened),
         false => Err(Error::corrupt(&path, 0, "its length is not what the manifest says")),
     });
     if let Ok(opened) = &opened {
-        let mut look = Faults { any: false, lost: LostValues::new(values, table.id, mender.draft) };
+        let mut look = Faults { any: false, lost: LostValues::new(values, table.id, repairer.draft) };
         examine(opened, Depth::Records, &mut look);
         if !look.any && look.lost.is_empty() {
-            return copy_part(mender, part, &path, &*file.1, file.0).map(Some);
+            return copy_part(repairer, part, &path, &*file.1, file.0).map(Some);
         }
     }
-    salvage_records(mender, (table, rules, values), part, (&path, file), opened)
+    salvage_records(repairer, (table, rules, values), part, (&path, file), opened)
 }
 
 fn copy_part(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     part: &PartState,
     path: &Path,
     file: &dyn folddb_host::ReadFile,
     len_bytes: u64,
 ) -> Result<PartState> {
-    let to = mender.draft.join(FileName::Part(part.file).to_string());
-    let files = &*mender.options.host.files;
+    let to = repairer.draft.join(FileName::Part(part.file).to_string());
+    let files = &*repairer.options.host.files;
     copying::copy(files, (&[], file, 0..len_bytes), (path, &to), &mut |_| {})?;
-    mender.report.parts_whole += 1;
-    mender.report.records += part.records;
+    repairer.report.parts_whole += 1;
+    repairer.report.records += part.records;
     Ok(part.clone())
 }
 
 /// Writes the readable records of a damaged part to a new one.
 fn salvage_records(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     (table, rules, values): (&TableState, &BoundRules, &ValuesAtRest<'_>),
     part: &PartState,
     (path, (len_bytes, file)): (&Path, (u64, Arc<dyn folddb_host::ReadFile>)),
     opened: Result<Arc<Part>>,
 ) -> Result<Option<PartState>> {
-    let number = mender.numbers.take();
-    let to = mender.draft.join(FileName::Part(number).to_string());
-    let new_file = mender.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+    let number = repairer.numbers.take();
+    let to = repairer.draft.join(FileName::Part(number).to_string());
+    let new_file =
+        repairer.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
     // Up to where its past was folded; if unknown, all of it may be.
     let since = opened.as_ref().map_or(part.max_seq, |opened| opened.facts().kept_since);
     let times = folddb_merge::Times { since, ..folddb_merge::Times::default() };
@@ -114,7 +115,7 @@ fn salvage_records(
         low: part.trimmed.then_some(&part.low),
         last: None,
         out_of_order: 0,
-        lost: LostValues::new(values, table.id, mender.draft),
+        lost: LostValues::new(values, table.id, repairer.draft),
         faults: Vec::new(),
         error: None,
         file: &*file,
@@ -134,21 +135,21 @@ fn salvage_records(
         return Err(error);
     }
     let kept = writer.records();
-    tell_lost(mender, table, rules, part, (&faults, lost), kept, opened.is_ok());
+    tell_lost(repairer, table, rules, part, (&faults, lost), kept, opened.is_ok());
     if kept == 0 {
         drop(writer);
-        let _ = mender.options.host.files.remove(&to);
-        mender.report.parts_lost += 1;
+        let _ = repairer.options.host.files.remove(&to);
+        repairer.report.parts_lost += 1;
         return Ok(None);
     }
-    mender.report.parts_salvaged += 1;
-    mender.report.records += kept;
+    repairer.report.parts_salvaged += 1;
+    repairer.report.records += kept;
     Ok(Some(part_state(number, &writer.finish()?)))
 }
 
 /// Reports what a part has lost.
 fn tell_lost(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     table: &TableState,
     rules: &BoundRules,
     part: &PartState,
@@ -158,9 +159,9 @@ fn tell_lost(
 ) {
     let name = FileName::Part(part.file).to_string();
     let lost = if part.trimmed { None } else { Some(part.records.saturating_sub(kept)) };
-    mender.report.records_lost += lost.unwrap_or(lost_values.records());
+    repairer.report.records_lost += lost.unwrap_or(lost_values.records());
     let lost = lost.map(|lost| lost.saturating_sub(lost_values.records()));
-    mender.report.findings.extend(lost_values.findings(&table.name, rules.rules.key_codec()));
+    repairer.report.findings.extend(lost_values.findings(&table.name, rules.rules.key_codec()));
     let of = if part.trimmed { String::new() } else { format!(" of {}", part.records) };
     for (index, fault) in faults.iter().enumerate() {
         let what = match index {
@@ -177,7 +178,7 @@ fn tell_lost(
         } else {
             finding = finding.costs(Loss { records: lost, ..whole_part(table, rules, part) });
         }
-        mender.report.findings.push(finding);
+        repairer.report.findings.push(finding);
     }
 }
 

@@ -9,7 +9,7 @@ use folddb_rules::table_rules::BoundRules;
 
 use crate::index::build;
 use crate::maintenance::finding::Finding;
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::store::Store;
 use folddb_engine::edit::indexes::extractor;
 
@@ -17,12 +17,12 @@ use folddb_engine::edit::indexes::extractor;
 /// was not finished: the table may have keys that are too long for an index, which could not be
 /// written again.
 pub(crate) fn drop_indexes_not_at_hand(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     next: &mut State,
     rules: &BTreeMap<TableId, BoundRules>,
 ) {
     let names: BTreeSet<String> = next.tables.values().map(|table| table.name.clone()).collect();
-    let findings = &mut mender.report.findings;
+    let findings = &mut repairer.report.findings;
     let mut is_at_hand = |table: &TableState| {
         let Some((rules, of)) = rules.get(&table.id).and_then(|rules| Some((rules, index_of(Some(rules))?)))
         else {
@@ -30,7 +30,7 @@ pub(crate) fn drop_indexes_not_at_hand(
         };
         let taken = match rules.rules.indexes.first().map(|rule| &rule.terms) {
             _ if table.stand.building.is_some() => Err("its build was not finished".to_owned()),
-            Some(rule) => extractor(rule, rules, &mender.options.custom).map(drop),
+            Some(rule) => extractor(rule, rules, &repairer.options.custom).map(drop),
             None => Ok(()),
         };
         if let Err(why) = &taken {

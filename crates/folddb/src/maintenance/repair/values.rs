@@ -19,11 +19,11 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::values::{check_header, header};
 use folddb_manifest::State;
 use folddb_value_log::directories::{DirectoryEnd, value_files_in};
-use folddb_value_log::relocated::{RelocatedFile, open_damaged, write_anew};
+use folddb_value_log::relocated::{RelocatedFile, open_damaged, write_salvaged};
 
 use crate::maintenance::copying;
 use crate::maintenance::finding::Finding;
-use crate::maintenance::repair::mender::Mender;
+use crate::maintenance::repair::repairer::Repairer;
 use crate::maintenance::survey::{Survey, in_words};
 
 // ---- where values lie ---------------------------------------------------------------------------
@@ -80,24 +80,24 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
 
 /// Copies the values unchanged. Missing segments are written as empty ones, so that the store opens
 /// and only their values are missing.
-pub(super) fn take_over(mender: &mut Mender<'_>, state: &mut State) -> Result<()> {
+pub(super) fn take_over(repairer: &mut Repairer<'_>, state: &mut State) -> Result<()> {
     let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
     for &number in &directories {
-        directory(mender, state, number)?;
+        directory(repairer, state, number)?;
     }
     for (&number, end) in state.values.iter_mut().filter(|(number, _)| !directories.contains(number)) {
-        segment(mender, number, end)?;
+        segment(repairer, number, end)?;
     }
     for file in std::mem::take(&mut state.relocated_files).into_keys() {
-        relocated_values(mender, state, file)?;
+        relocated_values(repairer, state, file)?;
     }
     Ok(())
 }
 
-fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -> Result<()> {
-    let files = &*mender.options.host.files;
+fn segment(repairer: &mut Repairer<'_>, number: FileNumber, end: &mut Option<u64>) -> Result<()> {
+    let files = &*repairer.options.host.files;
     let name = FileName::Values(number);
-    let (path, to) = (mender.survey.path(name), mender.draft.join(name.to_string()));
+    let (path, to) = (repairer.survey.path(name), repairer.draft.join(name.to_string()));
     let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
     let new_header = header(number);
     let from = new_header.len() as u64;
@@ -109,17 +109,17 @@ fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -
                 read.and_then(|()| check_header(&old_header, number).map_err(|cause| cause.to_string()));
             if let Err(cause) = checked {
                 let what = format!("its header was damaged, and is written again: {cause}");
-                mender.report.findings.push(Finding::note(name.to_string(), what));
+                repairer.report.findings.push(Finding::note(name.to_string(), what));
             }
             if let Some(end) = end.filter(|end| *end > len) {
                 let what = format!(
                     "it has {len} bytes, and its values need {end}: reading a value shows whether it is lost"
                 );
-                mender.report.findings.push(Finding::note(name.to_string(), what));
+                repairer.report.findings.push(Finding::note(name.to_string(), what));
             }
             let len = end.map_or(len, |end| end.min(len));
             let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
-            tell_unread(mender, &name.to_string(), unread);
+            tell_unread(repairer, &name.to_string(), unread);
             *end = Some(len);
         }
         lost => {
@@ -127,48 +127,48 @@ fn segment(mender: &mut Mender<'_>, number: FileNumber, end: &mut Option<u64>) -
             *end = Some(from);
             let why = lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
             let what = format!("the values in it are lost: {why}");
-            mender.report.findings.push(Finding::damage(name.to_string(), None, what));
+            repairer.report.findings.push(Finding::damage(name.to_string(), None, what));
         }
     }
     Ok(())
 }
 
 /// Reports that unreadable bytes became zeros. The lost values are found through pointers.
-fn tell_unread(mender: &mut Mender<'_>, file: &str, bytes: u64) {
+fn tell_unread(repairer: &mut Repairer<'_>, file: &str, bytes: u64) {
     if bytes > 0 {
         let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
-        mender.report.findings.push(Finding::note(file, what));
+        repairer.report.findings.push(Finding::note(file, what));
     }
 }
 
 /// Copies values in files of their own unchanged. A lost directory becomes an empty one.
-fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
-    let files = &*mender.options.host.files;
+fn directory(repairer: &mut Repairer<'_>, state: &mut State, number: FileNumber) -> Result<()> {
+    let files = &*repairer.options.host.files;
     let name = FileName::ValueDirectory(number).to_string();
-    copying::make_directory(files, &mender.draft.join(&name))?;
-    let there = value_files_in(files, &mender.survey.dir, number);
+    copying::make_directory(files, &repairer.draft.join(&name))?;
+    let there = value_files_in(files, &repairer.survey.dir, number);
     if let Err(error) = &there {
         let what = format!("the values in it are lost: {}", in_words(error));
-        mender.report.findings.push(Finding::damage(name.clone(), None, what));
+        repairer.report.findings.push(Finding::damage(name.clone(), None, what));
     }
     let mut end = DirectoryEnd { number, bytes: 0, value_files: 0 };
     for unit in there.unwrap_or_default() {
         let value_file = FileName::ValueFile(number, unit).to_string();
-        let (path, to) = (mender.survey.dir.join(&value_file), mender.draft.join(&value_file));
+        let (path, to) = (repairer.survey.dir.join(&value_file), repairer.draft.join(&value_file));
         let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
         match opened {
             Ok((len, file)) => {
                 let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
-                tell_unread(mender, &value_file, unread);
+                tell_unread(repairer, &value_file, unread);
                 (end.bytes, end.value_files) = (end.bytes + len, end.value_files + 1);
             }
             Err(error) => {
                 let what = format!("the value in it is lost: {error}");
-                mender.report.findings.push(Finding::damage(value_file, None, what));
+                repairer.report.findings.push(Finding::damage(value_file, None, what));
             }
         }
     }
-    copying::sync_dir(files, &mender.draft.join(&name))?;
+    copying::sync_dir(files, &repairer.draft.join(&name))?;
     state.values.insert(number, Some(end.bytes));
     state.directories.insert(number, Some(end.value_files));
     Ok(())
@@ -176,42 +176,42 @@ fn directory(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> 
 
 /// Copies a file of relocated values. A damaged map is rewritten; if all of it is lost, its
 /// segments become empty ones.
-fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumber) -> Result<()> {
-    let files = &*mender.options.host.files;
+fn relocated_values(repairer: &mut Repairer<'_>, state: &mut State, number: FileNumber) -> Result<()> {
+    let files = &*repairer.options.host.files;
     let name = FileName::Relocated(number);
-    let dir = &mender.survey.dir;
+    let dir = &repairer.survey.dir;
     let opened = RelocatedFile::open(files, dir, number).and_then(|file| {
         file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
         Ok(file)
     });
     match (opened, open_damaged(files, dir, number)) {
         (Ok(moved), _) => {
-            let (mut bytes, to) = (moved.file_bytes(), mender.draft.join(name.to_string()));
+            let (mut bytes, to) = (moved.file_bytes(), repairer.draft.join(name.to_string()));
             let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
             if unread > 0 {
                 // Unreadable parts of the map are zeros, too, but most of its contents are known.
                 files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
-                (bytes, _) = write_anew(&moved, files, mender.draft)?;
+                (bytes, _) = write_salvaged(&moved, files, repairer.draft)?;
             }
-            tell_unread(mender, &name.to_string(), unread);
+            tell_unread(repairer, &name.to_string(), unread);
             state.relocated_files.insert(number, bytes);
         }
         (Err(error), Ok(damaged)) => {
-            let (bytes, lost) = write_anew(&damaged, files, mender.draft)?;
+            let (bytes, lost) = write_salvaged(&damaged, files, repairer.draft)?;
             state.relocated_files.insert(number, bytes);
             let pages = match lost {
                 0 => String::new(),
                 lost => format!("; {lost} pages of its map are lost"),
             };
             let what = format!("the map to its values is written again: {}{pages}", in_words(&error));
-            mender.report.findings.push(Finding::note(name.to_string(), what));
-            leave_out_what_is_not_carried(mender, state, &damaged)?;
+            repairer.report.findings.push(Finding::note(name.to_string(), what));
+            leave_out_what_is_not_carried(repairer, state, &damaged)?;
         }
         (Err(_), Err(error)) => {
             let segments: Vec<FileNumber> = state.moved_in(number).collect();
-            segments.into_iter().try_for_each(|segment| empty_segment(mender, state, segment))?;
+            segments.into_iter().try_for_each(|segment| empty_segment(repairer, state, segment))?;
             let what = format!("the values in it are lost: {}", in_words(&error));
-            mender.report.findings.push(Finding::damage(name.to_string(), None, what));
+            repairer.report.findings.push(Finding::damage(name.to_string(), None, what));
         }
     }
     Ok(())
@@ -219,7 +219,7 @@ fn relocated_values(mender: &mut Mender<'_>, state: &mut State, number: FileNumb
 
 /// Segments of which all pages are lost become empty ones.
 fn leave_out_what_is_not_carried(
-    mender: &mut Mender<'_>,
+    repairer: &mut Repairer<'_>,
     state: &mut State,
     file: &RelocatedFile,
 ) -> Result<()> {
@@ -227,18 +227,18 @@ fn leave_out_what_is_not_carried(
         |segment: &FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
     let listed: Vec<FileNumber> = state.moved_in(file.number()).collect();
     for segment in listed.into_iter().filter(|segment| !is_carried(segment)) {
-        empty_segment(mender, state, segment)?;
+        empty_segment(repairer, state, segment)?;
         let what = format!("the values of segment {segment} are lost: no page of its map is whole");
         let name = FileName::Relocated(file.number()).to_string();
-        mender.report.findings.push(Finding::damage(name, None, what));
+        repairer.report.findings.push(Finding::damage(name, None, what));
     }
     Ok(())
 }
 
-fn empty_segment(mender: &Mender<'_>, state: &mut State, segment: FileNumber) -> Result<()> {
+fn empty_segment(repairer: &Repairer<'_>, state: &mut State, segment: FileNumber) -> Result<()> {
     let header = header(segment);
-    let to = mender.draft.join(FileName::Values(segment).to_string());
-    copying::write(&*mender.options.host.files, &to, &header)?;
+    let to = repairer.draft.join(FileName::Values(segment).to_string());
+    copying::write(&*repairer.options.host.files, &to, &header)?;
     state.relocated.remove(&segment);
     state.values.insert(segment, Some(header.len() as u64));
     Ok(())

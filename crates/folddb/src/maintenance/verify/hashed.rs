@@ -13,26 +13,26 @@ use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::pass::Look;
 use crate::maintenance::verify::record;
+use crate::maintenance::verify::verifier::Verifier;
 
 /// Checks the index of a hashed table: its checkpoint, and, if deep, that each of its keys points
 /// to a record of that key.
-pub(crate) fn check_index(look: &mut Look<'_>, state: &State, index: &AtRest) {
+pub(crate) fn check_index(verifier: &mut Verifier<'_>, state: &State, index: &AtRest) {
     let Some(table) = state.tables.get(&index.table) else { return };
     let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
     for fault in &index.faults {
         let offset = fault.damage().and_then(|damage| damage.offset);
-        look.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss_of(table)));
+        verifier.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss_of(table)));
     }
-    let Ok(rules) = bind(table, look.options) else { return };
-    if look.depth != Depth::Records {
-        look.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
+    let Ok(rules) = bind(table, verifier.options) else { return };
+    if verifier.depth != Depth::Records {
+        verifier.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
         return;
     }
-    let counted = check_keys(look, state, (index, &name), (table, &rules));
+    let counted = check_keys(verifier, state, (index, &name), (table, &rules));
     if index.faults.is_empty() {
-        check_sums(look, (index, &name), table, &counted);
+        check_sums(verifier, (index, &name), table, &counted);
     }
 }
 
@@ -43,12 +43,12 @@ fn loss_of(table: &TableState) -> Loss {
 
 /// Checks the record of each key. Returns how many keys point into each segment.
 fn check_keys(
-    look: &mut Look<'_>,
+    verifier: &mut Verifier<'_>,
     state: &State,
     (index, name): (&AtRest, &str),
     (table, rules): (&TableState, &BoundRules),
 ) -> BTreeMap<u32, u64> {
-    let mut value_log = ValueLogFiles::new(&look.options.host.files, &look.survey.dir, state);
+    let mut value_log = ValueLogFiles::new(&verifier.options.host.files, &verifier.survey.dir, state);
     let (mut records, mut misfits, mut unfit) = (0, Misfits::default(), Unfit::default());
     let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
     let walked = index.each(&mut value_log, &mut |point, slot, found| {
@@ -56,7 +56,7 @@ fn check_keys(
         *counted.entry(slot.segment()).or_default() += 1;
         match found {
             Err(error) => {
-                misfits.add_value(&look.survey.dir, name, &[], &error, "the value of a key");
+                misfits.add_value(&verifier.survey.dir, name, &[], &error, "the value of a key");
             }
             Ok((found, record)) => {
                 let value = found.is_alive(0).then(|| found.value(record));
@@ -71,21 +71,21 @@ fn check_keys(
         }
         Ok(())
     });
-    look.report.checked.records += records;
+    verifier.report.checked.records += records;
     if let Err(unread) = walked {
         misfits.add(name, None, None, unread.to_string());
     }
-    look.report.findings.extend(unfit.findings());
+    verifier.report.findings.extend(unfit.findings());
     for (finding, misfit) in misfits.findings() {
         let loss = Loss { records: Some(misfit.records), ..loss_of(table) };
-        look.report.findings.push(finding.costs(loss));
+        verifier.report.findings.push(finding.costs(loss));
     }
     counted
 }
 
 /// Compares the sums of an intact index with those of the manifest, and with the log.
 fn check_sums(
-    look: &mut Look<'_>,
+    verifier: &mut Verifier<'_>,
     (index, name): (&AtRest, &str),
     table: &TableState,
     counted: &BTreeMap<u32, u64>,
@@ -94,12 +94,12 @@ fn check_sums(
         let what = format!(
             "the values that its keys lead to are not those that the manifest has counted: {counted:?}"
         );
-        look.report.findings.push(Finding::damage(name, None, what));
+        verifier.report.findings.push(Finding::damage(name, None, what));
     }
     if index.misfits() > 0 {
         let what =
             format!("the log and the index disagree on {}", folddb_base::counted(index.misfits(), "key"));
-        look.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
+        verifier.report.findings.push(Finding::damage(name, None, what).costs(loss_of(table)));
     }
 }
 

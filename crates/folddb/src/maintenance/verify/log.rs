@@ -12,18 +12,18 @@ use crate::maintenance::closed_index::{AtRest, is_hashed};
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::{Few, bind, log_findings};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::pass::Look;
+use crate::maintenance::verify::verifier::Verifier;
 use crate::maintenance::verify::{hashed, record};
 use folddb_engine::recovery::replay::check_known;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::hashed_record::is_long;
 use folddb_engine::values::load::rope_of;
 
-pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
-    let (survey, options, depth) = (look.survey, look.options, look.depth);
+pub(crate) fn check_log(verifier: &mut Verifier<'_>, state: &State) -> Result<()> {
+    let (survey, options, depth) = (verifier.survey, verifier.options, verifier.depth);
     let rules: Vec<(&TableState, BoundRules)> =
         state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
-    let values = &look.at_rest;
+    let values = &verifier.at_rest;
     let from = survey.vouched_start(options, state)?;
     let (mut lost, mut cut, mut few, mut unfit) = (None, 0, Few::default(), Unfit::default());
     let tables = state.tables.values().filter(|table| is_hashed(table));
@@ -45,41 +45,42 @@ pub(crate) fn check_log(look: &mut Look<'_>, state: &State) -> Result<()> {
         few.pass(known.and(taken).and_then(|()| checked()))
     })?;
     few.tell(&mut log);
-    look.report.findings.extend(unfit.findings());
+    verifier.report.findings.extend(unfit.findings());
     for one in &hashed {
-        hashed::check_index(look, state, one);
+        hashed::check_index(verifier, state, one);
     }
     if let Some(torn) = &log.torn
         && lost.as_ref().is_none_or(|lost| torn.lsn < lost.lsn)
     {
         cut = log.batches_beyond;
     }
-    look.report.findings.extend(lost.map(|lost| lost.finding(cut)));
-    look.report.checked.batches_cut = cut;
-    look.report.checked.segments = log.needed;
-    look.report.checked.batches = log.batches + log.batches_beyond;
-    (look.report.checked.log_start_lsn, look.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
+    verifier.report.findings.extend(lost.map(|lost| lost.finding(cut)));
+    verifier.report.checked.batches_cut = cut;
+    verifier.report.checked.segments = log.needed;
+    verifier.report.checked.batches = log.batches + log.batches_beyond;
+    (verifier.report.checked.log_start_lsn, verifier.report.checked.log_end_lsn) =
+        (log.start_lsn, log.end_lsn);
     if let Some(torn) = log.torn {
         let what = format!(
             "a torn end: {} bytes from LSN {} on were being written and not acknowledged as durable; \
              the next opening removes them",
             torn.bytes, torn.lsn
         );
-        look.report.findings.push(Finding::note(FileName::Log(torn.file).to_string(), what));
+        verifier.report.findings.push(Finding::note(FileName::Log(torn.file).to_string(), what));
     }
-    look.report.findings.extend(log_findings(&log, state));
-    if !log.faults.is_empty() || look.is_missing_parts {
-        suspect_manifest(look);
+    verifier.report.findings.extend(log_findings(&log, state));
+    if !log.faults.is_empty() || verifier.is_missing_parts {
+        suspect_manifest(verifier);
     }
     Ok(())
 }
 
 /// If something is missing, an incomplete edit may be the cause: it may have recorded that it is no
 /// longer needed.
-fn suspect_manifest(look: &mut Look<'_>) {
-    let name = look.manifest_name();
-    let is_cut = look.survey.listing.as_ref().is_some_and(|listing| listing.cut_bytes > 0);
-    let cut = look.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
+fn suspect_manifest(verifier: &mut Verifier<'_>) {
+    let name = verifier.manifest_name();
+    let is_cut = verifier.survey.listing.as_ref().is_some_and(|listing| listing.cut_bytes > 0);
+    let cut = verifier.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
     if let Some(finding) = cut {
         finding.severity = Severity::Damage;
         finding.what.push_str("; and damaged, since something that the edits before it name is missing");

@@ -12,24 +12,24 @@ use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::summaries::Refolded;
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::pass::Look;
 use crate::maintenance::verify::record;
 use crate::maintenance::verify::record::Wrong;
+use crate::maintenance::verify::verifier::Verifier;
 
-pub(crate) fn check_tables(look: &mut Look<'_>, state: &State) {
+pub(crate) fn check_tables(verifier: &mut Verifier<'_>, state: &State) {
     for table in state.tables.values() {
-        look.report.checked.tables += 1;
-        match bind(table, look.options) {
-            Ok(rules) => check_table(look, table, &rules),
-            Err(error) => note_unreadable(look, table, &error),
+        verifier.report.checked.tables += 1;
+        match bind(table, verifier.options) {
+            Ok(rules) => check_table(verifier, table, &rules),
+            Err(error) => note_unreadable(verifier, table, &error),
         }
     }
 }
 
 /// Without its order nothing of a table can be checked. That is damage only if the rules are not
 /// valid.
-fn note_unreadable(look: &mut Look<'_>, table: &TableState, error: &folddb_base::Error) {
-    let file = look.manifest_name();
+fn note_unreadable(verifier: &mut Verifier<'_>, table: &TableState, error: &folddb_base::Error) {
+    let file = verifier.manifest_name();
     let what = format!("{}: its parts are not checked", error.message());
     let finding = match error.kind() {
         crate::ErrorKind::Corruption => {
@@ -37,31 +37,31 @@ fn note_unreadable(look: &mut Look<'_>, table: &TableState, error: &folddb_base:
         }
         _ => Finding::note(file, what),
     };
-    look.report.findings.push(finding);
+    verifier.report.findings.push(finding);
 }
 
-fn check_table(look: &mut Look<'_>, table: &TableState, rules: &BoundRules) {
+fn check_table(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules) {
     if let Some(missing) = &rules.missing {
         let what = format!("table `{}`: {missing}, so its values are not checked", table.name);
-        look.report.findings.push(Finding::note(look.manifest_name(), what));
+        verifier.report.findings.push(Finding::note(verifier.manifest_name(), what));
     }
     for range in table.range_deletes.values() {
         let is_upright = rules.order.compare(&range.from, &range.to).is_lt();
         if !is_upright || range.seq > table.flushed_seq {
             let (name, seq) = (&table.name, range.seq);
             let what = format!("table `{name}`: the range delete at seq {seq} makes no sense");
-            let finding = Finding::damage(look.manifest_name(), None, what);
-            look.report.findings.push(finding.costs(Loss::whole_table(name)));
+            let finding = Finding::damage(verifier.manifest_name(), None, what);
+            verifier.report.findings.push(finding.costs(Loss::whole_table(name)));
         }
     }
     for run in &table.runs {
-        look.report.checked.runs += 1;
-        check_run(look, table, rules, run);
+        verifier.report.checked.runs += 1;
+        check_run(verifier, table, rules, run);
     }
 }
 
 /// Checks that the parts of a run are disjoint and in order, so no key is in two of them.
-fn check_run(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, run: &RunState) {
+fn check_run(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules, run: &RunState) {
     let compare = |a: &[u8], b: &[u8]| rules.order.compare(a, b);
     let mut before: Option<&PartState> = None;
     for part in &run.parts {
@@ -70,64 +70,71 @@ fn check_run(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, run: &
             let name = FileName::Part(part.file).to_string();
             let what = format!("the manifest has its keys overlap with others of run {}", run.id);
             let loss = whole_part(table, rules, part);
-            look.report.findings.push(Finding::damage(name, None, what).costs(loss));
+            verifier.report.findings.push(Finding::damage(name, None, what).costs(loss));
         }
         before = Some(part);
-        check_part(look, table, rules, part);
+        check_part(verifier, table, rules, part);
     }
 }
 
-fn check_part(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &PartState) {
+fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules, state: &PartState) {
     let file = FileName::Part(state.file);
-    let (name, path) = (file.to_string(), look.survey.path(file));
-    look.report.checked.parts += 1;
+    let (name, path) = (file.to_string(), verifier.survey.path(file));
+    verifier.report.checked.parts += 1;
     let lost = |offset: Option<u64>, what: String| {
         Finding::damage(&name, offset, what).costs(whole_part(table, rules, state))
     };
-    if !look.seen.insert(state.file) {
-        look.report.findings.push(lost(None, "the manifest lists it twice".to_owned()));
+    if !verifier.seen.insert(state.file) {
+        verifier.report.findings.push(lost(None, "the manifest lists it twice".to_owned()));
         return;
     }
-    match look.options.host.files.len_bytes(&path) {
+    match verifier.options.host.files.len_bytes(&path) {
         Ok(len) if len == state.file_bytes => {}
         Ok(len) => {
             let what = format!("it has {len} bytes and not {}", state.file_bytes);
-            look.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
-            return look.advance(state.file_bytes);
+            verifier.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
+            return verifier.advance(state.file_bytes);
         }
         Err(error) => {
-            look.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
+            verifier.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
             let what = match error.kind() {
                 std::io::ErrorKind::NotFound => "missing: the manifest lists it".to_owned(),
                 _ => format!("cannot be read: {error}"),
             };
-            look.report.findings.push(lost(None, what));
-            return look.advance(state.file_bytes);
+            verifier.report.findings.push(lost(None, what));
+            return verifier.advance(state.file_bytes);
         }
     }
-    let opened = Part::open(&look.options.host.files, &path, state.file, &rules.order, &look.shared);
+    let opened = Part::open(&verifier.options.host.files, &path, state.file, &rules.order, &verifier.shared);
     let part = match opened {
         Ok(part) => part,
         Err(error) => {
-            look.report
+            verifier
+                .report
                 .findings
                 .push(lost(error.damage().and_then(|damage| damage.offset), in_words(&error)));
-            return look.advance(state.file_bytes);
+            return verifier.advance(state.file_bytes);
         }
     };
     if let Some(difference) = difference(state, &part, rules) {
         let what = format!("it is not the part that the manifest lists: {difference}");
-        look.report.findings.push(lost(None, what));
+        verifier.report.findings.push(lost(None, what));
     }
-    inspect(look, table, rules, state, &part);
+    inspect(verifier, table, rules, state, &part);
 }
 
 /// Checks the contents of a part whose frame is intact.
-fn inspect(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &PartState, part: &Arc<Part>) {
+fn inspect(
+    verifier: &mut Verifier<'_>,
+    table: &TableState,
+    rules: &BoundRules,
+    state: &PartState,
+    part: &Arc<Part>,
+) {
     let name = FileName::Part(state.file).to_string();
-    let before = look.report.checked.bytes;
+    let before = verifier.report.checked.bytes;
     let mut inspector = Inspector {
-        look,
+        verifier,
         table,
         rules,
         name: &name,
@@ -137,13 +144,13 @@ fn inspect(look: &mut Look<'_>, table: &TableState, rules: &BoundRules, state: &
         has_faults: false,
         refolded: rules.rules.summaries.then(Refolded::default),
     };
-    folddb_run::examine(part, inspector.look.depth, &mut inspector);
+    folddb_run::examine(part, inspector.verifier.depth, &mut inspector);
     inspector.tell_refolded(part);
     inspector.tell_misfits();
     let records = inspector.records;
-    look.report.checked.records += if look.depth == Depth::Records { records } else { state.records };
-    let read = look.report.checked.bytes - before;
-    look.advance(state.file_bytes.saturating_sub(read));
+    verifier.report.checked.records += if verifier.depth == Depth::Records { records } else { state.records };
+    let read = verifier.report.checked.bytes - before;
+    verifier.advance(state.file_bytes.saturating_sub(read));
     part.forget();
 }
 
@@ -171,7 +178,7 @@ fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<Stri
 
 /// Takes the contents of a part.
 struct Inspector<'a, 'l> {
-    look: &'a mut Look<'l>,
+    verifier: &'a mut Verifier<'l>,
     table: &'a TableState,
     rules: &'a BoundRules,
     name: &'a str,
@@ -191,7 +198,7 @@ impl Inspect for Inspector<'_, '_> {
         if let Some(refolded) = &mut self.refolded {
             refolded.push(&self.rules.fold, offset, &record);
         }
-        let values = &self.look.at_rest;
+        let values = &self.verifier.at_rest;
         let load = |rope: &Rope<'_>| values.value((self.table.id, record.key), rope);
         let checked = record::check_record(self.rules, &record, self.table.flushed_seq, &load);
         let Err(wrong) = checked else { return };
@@ -203,7 +210,7 @@ impl Inspect for Inspector<'_, '_> {
             }
             Wrong::Unfit(why) => self.unfit.add(self.name, Some(offset), (&self.table.name, key), why),
             Wrong::Value(error) => {
-                let (dir, said) = (&self.look.survey.dir, format!("the value of key {key}"));
+                let (dir, said) = (&self.verifier.survey.dir, format!("the value of key {key}"));
                 self.misfits.add_value(dir, self.name, record.key, &error, &said);
             }
         }
@@ -213,11 +220,11 @@ impl Inspect for Inspector<'_, '_> {
         self.has_faults = true;
         let loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &fault.keys);
         let finding = Finding::damage(self.name, Some(fault.offset), fault.what).costs(loss);
-        self.look.report.findings.push(finding);
+        self.verifier.report.findings.push(finding);
     }
 
     fn progress(&mut self, bytes: u64) {
-        self.look.advance(bytes);
+        self.verifier.advance(bytes);
     }
 }
 
@@ -232,17 +239,17 @@ impl Inspector<'_, '_> {
         if let Ok(Some(offset)) = refolded.fault(part) {
             let what =
                 "the values of a block do not fold to what its summary says; no record is lost with it";
-            self.look.report.findings.push(Finding::damage(self.name, Some(offset), what));
+            self.verifier.report.findings.push(Finding::damage(self.name, Some(offset), what));
         }
     }
 
     fn tell_misfits(&mut self) {
-        self.look.report.findings.extend(std::mem::take(&mut self.unfit).findings());
+        self.verifier.report.findings.extend(std::mem::take(&mut self.unfit).findings());
         for (finding, misfit) in std::mem::take(&mut self.misfits).findings() {
             let span = KeySpan { through: misfit.last_key, ..KeySpan::default() };
             let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
             loss.records = Some(misfit.records);
-            self.look.report.findings.push(finding.costs(loss));
+            self.verifier.report.findings.push(finding.costs(loss));
         }
     }
 }

@@ -9,20 +9,20 @@ use folddb_value_log::relocated::RelocatedFile;
 
 use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::in_words;
-use crate::maintenance::verify::pass::Look;
+use crate::maintenance::verify::verifier::Verifier;
 use folddb_engine::recovery::listed::check_relocated;
 
 /// Checks that each listed value segment exists with its length. Its values are checked through
 /// pointers.
-pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
+pub(crate) fn check_files(verifier: &mut Verifier<'_>, state: &State) {
     for (&number, end) in &state.values {
         let name = state.values_name(number);
-        let what = match look.options.host.files.len_bytes(&look.survey.path(name)) {
+        let what = match verifier.options.host.files.len_bytes(&verifier.survey.path(name)) {
             Err(error) if state.is_directory(number) && error.kind() == std::io::ErrorKind::IsADirectory => {
                 continue;
             }
             Ok(_) if state.is_directory(number) => continue,
-            Ok(len) if end.is_none_or(|end| len >= end) => match check_own_header(look, number) {
+            Ok(len) if end.is_none_or(|end| len >= end) => match check_own_header(verifier, number) {
                 Ok(()) => continue,
                 Err(error) => in_words(&error),
             },
@@ -32,43 +32,43 @@ pub(crate) fn check_files(look: &mut Look<'_>, state: &State) {
             }
             Err(error) => format!("cannot be read: {error}"),
         };
-        push_lost_values(look, state, Finding::damage(name.to_string(), None, what));
+        push_lost_values(verifier, state, Finding::damage(name.to_string(), None, what));
     }
-    check_moved_files(look, state);
+    check_moved_files(verifier, state);
 }
 
 /// Checks that the header of a value segment belongs to it.
-fn check_own_header(look: &Look<'_>, number: FileNumber) -> Result<()> {
-    let path = look.survey.path(FileName::Values(number));
+fn check_own_header(verifier: &Verifier<'_>, number: FileNumber) -> Result<()> {
+    let path = verifier.survey.path(FileName::Values(number));
     let mut header = vec![0; VALUES_HEADER_BYTES];
-    let read = look.options.host.files.open(&path).and_then(|file| file.read_exact_at(0, &mut header));
+    let read = verifier.options.host.files.open(&path).and_then(|file| file.read_exact_at(0, &mut header));
     read.map_err(|error| Error::io("read", &path, error))?;
     check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
 /// Checks header, top and footer of each listed file of relocated values; if deep, also every page
 /// of its map.
-fn check_moved_files(look: &mut Look<'_>, state: &State) {
-    let files = &*look.options.host.files;
+fn check_moved_files(verifier: &mut Verifier<'_>, state: &State) {
+    let files = &*verifier.options.host.files;
     for (&number, &file_bytes) in &state.relocated_files {
-        let looked = RelocatedFile::open(files, &look.survey.dir, number).and_then(|file| {
+        let looked = RelocatedFile::open(files, &verifier.survey.dir, number).and_then(|file| {
             check_relocated(&file, file_bytes, state.moved_in(number))?;
-            let carried = file.carried().iter().filter(|_| look.depth == Depth::Records);
+            let carried = file.carried().iter().filter(|_| verifier.depth == Depth::Records);
             carried.map(|one| one.segment).try_for_each(|segment| file.moves(segment, &mut |_| Ok(())))
         });
         if let Err(error) = looked {
             let offset = error.damage().and_then(|damage| damage.offset);
             let name = FileName::Relocated(number).to_string();
-            push_lost_values(look, state, Finding::damage(name, offset, in_words(&error)));
+            push_lost_values(verifier, state, Finding::damage(name, offset, in_words(&error)));
         }
     }
 }
 
-fn push_lost_values(look: &mut Look<'_>, state: &State, finding: Finding) {
+fn push_lost_values(verifier: &mut Verifier<'_>, state: &State, finding: Finding) {
     let losses = state.tables.values().map(|table| Loss {
         records: None,
         keys: "keys whose values lie in it".to_owned(),
         ..Loss::whole_table(&table.name)
     });
-    look.report.findings.push(Finding { losses: losses.collect(), ..finding });
+    verifier.report.findings.push(Finding { losses: losses.collect(), ..finding });
 }

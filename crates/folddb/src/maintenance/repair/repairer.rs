@@ -13,7 +13,7 @@ use folddb_engine::state::numbers::Numbers;
 
 // ---- building the new store ---------------------------------------------------------------------
 
-pub(crate) struct Mender<'a> {
+pub(crate) struct Repairer<'a> {
     pub(crate) survey: &'a Survey,
     pub(crate) options: &'a Options,
     pub(crate) draft: &'a Path,

@@ -53,7 +53,7 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
 ///
 /// # Errors
 /// A failed write or sync.
-pub fn write_anew(moved: &RelocatedFile, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
+pub fn write_salvaged(moved: &RelocatedFile, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
     let path = relocated_path(dir, moved.number);
     let failed = |error| Error::io("write", &path, error);
     let mut file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;

@@ -13,7 +13,7 @@ use crate::maintenance::verify::report::VerifyReport;
 use folddb_engine::options::Options;
 use folddb_engine::values::at_rest::ValuesAtRest;
 
-pub(crate) struct Look<'a> {
+pub(crate) struct Verifier<'a> {
     pub(crate) survey: &'a Survey,
     pub(crate) options: &'a Options,
     pub(crate) at_rest: ValuesAtRest<'a>,
@@ -27,7 +27,7 @@ pub(crate) struct Look<'a> {
     pub(crate) counter: Counter<'a>,
 }
 
-impl Look<'_> {
+impl Verifier<'_> {
     pub(crate) fn manifest_name(&self) -> String {
         manifest_name(self.survey)
     }
