@@ -169,6 +169,32 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
     }
 }
 
+/// The frame of a `Buffered` batch dies with its process, the bytes of its value do not. The opening
+/// gives them back: alone in a segment with the segment, otherwise with what is behind the last
+/// value that something points to.
+#[test]
+fn bytes_of_a_value_whose_frame_was_lost_are_given_back_by_the_opening() {
+    for with_another in [true, false] {
+        let disk = SimDisk::new(4);
+        let store = create_with_large_segments(&disk);
+        let table = sorted(&store, ValuePlacement::Segments);
+        if with_another {
+            table.clone().with_durability(Durability::Process).put(&0, &blob(0, 0)).unwrap();
+        }
+        let lost = table.with_durability(Durability::Buffered);
+        lost.put(&1, &vec![1; 100_000]).unwrap();
+        let next = disk.after_death();
+        let store = open(&next);
+        let table = sorted(&store, ValuePlacement::Segments);
+        assert_eq!(table.get(&0).unwrap(), with_another.then(|| blob(0, 0)));
+        assert_eq!(table.get(&1).unwrap(), None, "the frame was lost");
+        let left = store.value_segments();
+        let bytes: u64 = left.iter().map(|segment| segment.dead_bytes()).sum();
+        assert!(bytes < 4096, "{left:?}\n{}", next.diary(40));
+        assert_eq!(left.iter().any(|segment| segment.live_values > 0), with_another, "{left:?}");
+    }
+}
+
 /// Streamed, longer than the part of a stream that is held in memory; the last one is not synced,
 /// and so may be there or not, but never in part.
 #[test]
