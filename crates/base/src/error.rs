@@ -139,31 +139,6 @@ impl Error {
         Error::new(ErrorKind::InvalidInput, message)
     }
 
-    /// Damage at `offset` of `file`.
-    #[doc(hidden)] // for the store, which alone knows what is damaged
-    pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Error {
-        let (file, what) = (file.to_owned(), what.to_string());
-        let message = format!("{} is damaged at offset {offset}: {what}", file.display());
-        let damage = Some(Damage { file, offset: Some(offset), what });
-        Error::of(ErrorKind::Corruption, Inner { message, damage, ..Inner::default() })
-    }
-
-    /// A file that must be there is missing.
-    #[doc(hidden)] // as `corrupt`
-    pub fn missing(file: &Path, why: impl fmt::Display) -> Error {
-        let (file, what) = (file.to_owned(), format!("missing: {why}"));
-        let message = format!("{} is {what}", file.display());
-        let damage = Some(Damage { file, offset: None, what });
-        Error::of(ErrorKind::Corruption, Inner { message, damage, is_lacking: true, ..Inner::default() })
-    }
-
-    /// Damage: something is missing that existing data refers to.
-    #[doc(hidden)] // as `corrupt`
-    pub fn lacking(message: impl Into<String>) -> Error {
-        let inner = Inner { message: message.into(), is_lacking: true, ..Inner::default() };
-        Error::of(ErrorKind::Corruption, inner)
-    }
-
     /// A failed call of the operating system: `doing` is a phrase such as "sync" or "open".
     pub fn io(doing: &str, file: &Path, os_error: io::Error) -> Error {
         let kind = kind_of(&os_error);
@@ -210,6 +185,28 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.inner.message
     }
+}
+
+/// Damage at `offset` of `file`: for the store, which alone knows what is damaged.
+pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Error {
+    let (file, what) = (file.to_owned(), what.to_string());
+    let message = format!("{} is damaged at offset {offset}: {what}", file.display());
+    let damage = Some(Damage { file, offset: Some(offset), what });
+    Error::of(ErrorKind::Corruption, Inner { message, damage, ..Inner::default() })
+}
+
+/// Damage: a file that must be there is missing.
+pub fn missing(file: &Path, why: impl fmt::Display) -> Error {
+    let (file, what) = (file.to_owned(), format!("missing: {why}"));
+    let message = format!("{} is {what}", file.display());
+    let damage = Some(Damage { file, offset: None, what });
+    Error::of(ErrorKind::Corruption, Inner { message, damage, is_lacking: true, ..Inner::default() })
+}
+
+/// Damage: something is missing that existing data refers to.
+pub fn lacking(message: impl Into<String>) -> Error {
+    let inner = Inner { message: message.into(), is_lacking: true, ..Inner::default() };
+    Error::of(ErrorKind::Corruption, inner)
 }
 
 /// The error of the operating system, or the store's own if it was passed through [`io::Read`] or

@@ -28,7 +28,17 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
 
 /// A size in the unit that keeps it short: `417 B`, `1.5 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
-    folddb::size_text(bytes)
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1023.95 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
 }
 
 /// A moment for programs, of a time that is known to the second only: `2026-11-21T06:25:28Z`.

@@ -1,4 +1,4 @@
-//! Sizes as people read them. Called wherever a message names one, and by the command line.
+//! Sizes as people read them. Called wherever a message names one.
 
 /// A size in the unit that keeps it short: `417 B`, `1.5 MiB`.
 pub fn size_text(bytes: u64) -> String {

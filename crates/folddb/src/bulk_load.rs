@@ -35,7 +35,7 @@ use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::disk_quota::SpaceUser;
 use folddb_engine::state::view::{PartFile, TableView};
-use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
+use folddb_engine::write::encoded_batch::{WriteOp, check_lengths, kind_of};
 
 /// A running load, of keys and values as bytes. If it is dropped without [`BytesBulkLoad::finish`],
 /// it leaves nothing.
@@ -153,12 +153,12 @@ impl BytesBulkLoad {
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
-        BytesTable::check_row(&self.table, op.kind(), key, value)?;
+        BytesTable::check_row(&self.table, kind_of(op), key, value)?;
         check_lengths(&self.table, key, &[])?;
         if value.len() > FOLDED_BYTES_MAX {
             return Err(self.too_long(key, value.len()));
         }
-        let kind = self.table.rules.fold.normalise(key, op.kind(), value);
+        let kind = self.table.rules.fold.normalise(key, kind_of(op), value);
         let row = row_of(&self.table, kind, value)?;
         match &self.pending {
             None => self.begin_key(key, row),

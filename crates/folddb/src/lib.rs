@@ -167,8 +167,6 @@ pub use transaction::Transaction;
 
 pub use folddb_base::ids::RunId;
 pub use folddb_base::{Damage, Error, ErrorKind, FileNumber, Result};
-#[doc(hidden)] // for the command line, which writes sizes as this crate does
-pub use folddb_engine::size::size_text;
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::value_placement::ValuePlacement;
 pub use folddb_rules::{

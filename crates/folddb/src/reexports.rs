@@ -27,7 +27,6 @@ pub mod table_rules {
 
 /// Keys and values as people read and type them.
 pub mod datum {
-    #[doc(hidden)] // for the command line, which reads values as folds do
     pub use folddb_rules::datum::plain::{expected, why_not_wrapped};
     pub use folddb_rules::datum::{from_hex, hex, unwrapped, unwrapped_text, wrapped};
 

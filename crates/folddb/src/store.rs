@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::Mutex;
 use folddb_rules::codec::{Key, Value};
-use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::table_rules::{BoundRules, StoredRules, TableRules};
 use folddb_rules::time::moment;
 
 use crate::batch::Batch;

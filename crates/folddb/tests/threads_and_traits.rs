@@ -1,6 +1,7 @@
 //! What a program may do with the types of the library: pass them to other threads, and errors to
 //! `std::io`.
 
+use folddb_base::error;
 use std::io;
 
 use folddb::*;
@@ -42,7 +43,7 @@ const _: () = {
 fn an_error_of_the_store_passes_through_one_of_io_as_it_is() {
     let path = std::path::Path::new("000007.part");
     for (own, kind) in [
-        (Error::corrupt(path, 7, "a bad checksum"), io::ErrorKind::InvalidData),
+        (error::corrupt(path, 7, "a bad checksum"), io::ErrorKind::InvalidData),
         (Error::invalid("a key is too long").advise("shorten it"), io::ErrorKind::InvalidInput),
         (Error::new(ErrorKind::TableNotFound, "no such table"), io::ErrorKind::NotFound),
     ] {

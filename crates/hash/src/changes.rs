@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, error};
 use folddb_host::WriteFile;
 use folddb_host::files::Files;
 use folddb_layout::hash_changes::{CHANGES_FOOTER_BYTES, Changed, ChangesFooter, put_changes, read_changes};
@@ -92,13 +92,13 @@ pub fn load_changes(
     let file = files.open(path).map_err(|error| Error::io("open", path, error))?;
     let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
     let footer_at = file_bytes.checked_sub(CHANGES_FOOTER_BYTES as u64).ok_or_else(|| {
-        Error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for changes of an index"))
+        error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for changes of an index"))
     })?;
     let mut bytes = [0; CHANGES_FOOTER_BYTES];
     file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
     let footer = ChangesFooter::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
         FooterFault::Malformed(fault) => {
-            Error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+            error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
         }
         FooterFault::Newer(version) => Error::new(
             ErrorKind::NewerFormat,
@@ -107,11 +107,11 @@ pub fn load_changes(
     })?;
     if footer.checkpoint != checkpoint.number().0 || footer.salt != checkpoint.salt() {
         let what = format_args!("it holds what came after checkpoint {}", footer.checkpoint);
-        return Err(Error::corrupt(path, footer_at, what));
+        return Err(error::corrupt(path, footer_at, what));
     }
     let stored = read_at(&*file, path, 0, footer_at)?;
     let changes = read_changes(&stored, footer.count, number.0);
-    let changes = changes.map_err(|fault| Error::corrupt(path, 0, fault))?;
+    let changes = changes.map_err(|fault| error::corrupt(path, 0, fault))?;
     Ok(changes.iter().filter_map(Made::of).collect())
 }
 

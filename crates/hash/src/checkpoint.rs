@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, error};
 use folddb_host::files::Files;
 use folddb_host::{ReadFile, WriteFile};
 use folddb_layout::hash_checkpoint::{
@@ -42,7 +42,7 @@ impl Checkpoint {
         let place = footer.directory();
         let stored = read_at(&*file, path, place.start, place.end - place.start)?;
         let directory = Directory::read(&stored, number.0, place.start)
-            .map_err(|fault| Error::corrupt(path, place.start, fault))?;
+            .map_err(|fault| error::corrupt(path, place.start, fault))?;
         Ok(Arc::new(Checkpoint { file, path: path.to_owned(), number, salt: footer.salt, directory }))
     }
 
@@ -81,7 +81,7 @@ impl Checkpoint {
     pub(crate) fn read(&self, piece: &PieceEntry) -> Result<Vec<Entry>> {
         let stored = read_at(&*self.file, &self.path, piece.offset, piece.len_bytes)?;
         let entries = read_piece(&stored, piece, self.number.0);
-        entries.map_err(|fault| Error::corrupt(&self.path, piece.offset, fault))
+        entries.map_err(|fault| error::corrupt(&self.path, piece.offset, fault))
     }
 
     /// The bytes of a piece, unchecked: zeros if they are missing.
@@ -105,13 +105,13 @@ impl fmt::Debug for Checkpoint {
 fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<CheckpointFooter> {
     let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
     let footer_at = file_bytes.checked_sub(CHECKPOINT_FOOTER_BYTES as u64).ok_or_else(|| {
-        Error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a checkpoint"))
+        error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a checkpoint"))
     })?;
     let mut bytes = [0; CHECKPOINT_FOOTER_BYTES];
     file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
     CheckpointFooter::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
         FooterFault::Malformed(fault) => {
-            Error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+            error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
         }
         FooterFault::Newer(version) => Error::new(
             ErrorKind::NewerFormat,
@@ -122,7 +122,7 @@ fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<C
 
 /// Reads a place that was checked, against the footer or the directory, to be inside of the file.
 pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Result<Vec<u8>> {
-    let len = usize::try_from(len_bytes).map_err(|_| Error::corrupt(path, offset, "too long for memory"))?;
+    let len = usize::try_from(len_bytes).map_err(|_| error::corrupt(path, offset, "too long for memory"))?;
     let mut stored = vec![0; len];
     file.read_exact_at(offset, &mut stored).map_err(|error| read_error(path, offset, error))?;
     Ok(stored)
@@ -131,7 +131,7 @@ pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: 
 /// A file that ends too soon has lost bytes; all other errors come from the system.
 pub(crate) fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        io::ErrorKind::UnexpectedEof => error::corrupt(path, offset, "the file ends here"),
         _ => Error::io("read", path, error),
     }
 }

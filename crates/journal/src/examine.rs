@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, error};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
@@ -544,7 +544,7 @@ impl LogFault {
     /// The error for it.
     pub fn to_error(&self, dir: &Path) -> Error {
         match self.file {
-            Some(number) => Error::corrupt(&segment_path(dir, number), self.offset, &self.what),
+            Some(number) => error::corrupt(&segment_path(dir, number), self.offset, &self.what),
             None => {
                 let message = format!("the log in {} at LSN {}: {}", dir.display(), self.lsn, self.what);
                 Error::new(ErrorKind::Corruption, message)

@@ -13,7 +13,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq, error};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{Frame, FrameKind};
@@ -246,7 +246,7 @@ impl Follower {
             return Ok(()); // it has been written since
         }
         let what = format!("no whole frame at LSN {lsn}, but the log was durable up to LSN {vouched_lsn}");
-        Err(Error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
+        Err(error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
     }
 
     /// The LSN up to which the log is durable, according to frames after this place.
@@ -289,7 +289,7 @@ impl Follower {
         let path = open.reader.path.clone();
         let Some(frame) = open.reader.frame(&open.header, lsn)? else {
             let what = format!("no whole frame at LSN {lsn}, but the log is durable up to LSN {durable_lsn}");
-            return Err(Error::corrupt(&path, open.header.offset_of(lsn), what));
+            return Err(error::corrupt(&path, open.header.offset_of(lsn), what));
         };
         Ok(step_over(frame, lsn, &open.header, &mut self.payload))
     }
@@ -312,7 +312,7 @@ fn step_over(frame: Frame<'_>, lsn: Lsn, header: &SegmentHeader, payload: &mut V
 }
 
 fn lacks(dir: &Path, lsn: Lsn) -> Error {
-    Error::lacking(format!("the log in {} has nothing at LSN {lsn}", dir.display()))
+    error::lacking(format!("the log in {} has nothing at LSN {lsn}", dir.display()))
 }
 
 impl Open {
@@ -333,9 +333,9 @@ impl Open {
 
     fn begin(host: &Host, dir: &Path, lsn: Lsn, file: &HistoryFile) -> Result<Open> {
         let mut reader = SegmentReader::open_at(host, file.path(dir))?;
-        let header = reader.header(file.number)?.map_err(|cause| Error::corrupt(&reader.path, 0, cause))?;
+        let header = reader.header(file.number)?.map_err(|cause| error::corrupt(&reader.path, 0, cause))?;
         if !(header.first_lsn..header.next_lsn()).contains(&lsn) {
-            return Err(Error::corrupt(&reader.path, 48, format!("it has nothing at LSN {lsn}")));
+            return Err(error::corrupt(&reader.path, 48, format!("it has nothing at LSN {lsn}")));
         }
         // The caller may not know the end of the last segment.
         let next_lsn = file.next_lsn.min(header.next_lsn());

@@ -33,7 +33,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq, error};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
@@ -240,12 +240,12 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
                 continue;
             }
             Err(cause) => {
-                damaged = Some(Error::corrupt(&reader.path, 0, cause));
+                damaged = Some(error::corrupt(&reader.path, 0, cause));
                 continue;
             }
         };
         if header.store_id != from.store_id {
-            return Err(Error::corrupt(&reader.path, 24, "the segment belongs to another store"));
+            return Err(error::corrupt(&reader.path, 24, "the segment belongs to another store"));
         }
         stock.end_lsn = stock.end_lsn.max(header.next_lsn());
         if header.next_lsn() <= from.log_start_lsn {
@@ -264,7 +264,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         None if from.is_open && !stock.live.iter().any(begins) => {
             let what = "the log was not closed, so a segment must hold it: that segment is gone, or the end of the manifest is";
             Err(match unused {
-                Some(path) => Error::lacking(format!("{} has no header, but {what}", path.display())),
+                Some(path) => error::lacking(format!("{} has no header, but {what}", path.display())),
                 None => missing(dir, from.log_start_lsn, what),
             })
         }
@@ -338,7 +338,7 @@ impl Walk {
             if head.kind == FrameKind::Batch && !is_durable && !has_values(&batch)? {
                 return Ok(false); // counts as no whole frame
             }
-            self.check(&head).map_err(|what| Error::corrupt(&path, segment.offset_of(lsn), what))?;
+            self.check(&head).map_err(|what| error::corrupt(&path, segment.offset_of(lsn), what))?;
             self.prev_hash = Some(frame.hash);
             self.vouched_lsn = self.vouched_lsn.max(head.durable_lsn);
             if head.kind.is_seal() {
@@ -396,11 +396,11 @@ fn judge(
     if walk.lsn < vouched_lsn {
         let what =
             format!("no whole frame at LSN {}, but the log was durable up to LSN {vouched_lsn}", walk.lsn);
-        return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
+        return Err(error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
     }
     if gave_up {
         let what = format!("no whole frame at LSN {}, and {GAVE_UP}", walk.lsn);
-        return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
+        return Err(error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
     }
     too_short.map(|()| cut_bytes) // frames vouch for more
 }
@@ -417,7 +417,7 @@ fn check_length(
 ) -> Result<()> {
     match why_too_short(reader, segment, from)? {
         None => Ok(()),
-        Some(what) => Err(Error::corrupt(&reader.path, reader.len_bytes(), what)),
+        Some(what) => Err(error::corrupt(&reader.path, reader.len_bytes(), what)),
     }
 }
 
@@ -443,5 +443,5 @@ pub(crate) fn why_too_short(
 
 fn missing(dir: &Path, lsn: Lsn, why: &str) -> Error {
     let message = format!("a segment of the log in {} is missing at LSN {lsn}: {why}", dir.display());
-    Error::lacking(message)
+    error::lacking(message)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, error};
 use folddb_host::{Host, ReadFile};
 use folddb_layout::frame::{self, FRAME_BYTES_MIN, FRAME_OVERHEAD_BYTES_MAX, Frame, FrameHead};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -86,7 +86,7 @@ impl SegmentReader {
         self.bytes(offset, len)?;
         let start = (offset - self.window_offset) as usize;
         frame::decode_frame(&self.window[start..], header.salt, lsn)
-            .map_err(|cause| Error::corrupt(&self.path, offset, cause))
+            .map_err(|cause| error::corrupt(&self.path, offset, cause))
     }
 
     /// As [`SegmentReader::frame`], for a segment that another process appends to. A whole frame in

@@ -60,17 +60,6 @@ impl Digest {
         Digest { depth, scope, meaning: meaning.to_owned(), keys: 0, leaves: vec![0; leaves_of(depth)] }
     }
 
-    /// Adds a row: its key, the size and the hash of its value, and its deadline (none if it lasts
-    /// forever).
-    #[inline]
-    #[doc(hidden)]
-    pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) {
-        let leaf = self.leaf_of(key);
-        let hash = row_hash(key, size_bytes, value_hash, deadline_ms);
-        self.leaves[leaf] = self.leaves[leaf].wrapping_add(hash);
-        self.keys += 1;
-    }
-
     /// Adds all rows of another digest of the same shape, none of which it has already.
     ///
     /// # Errors
@@ -209,6 +198,16 @@ impl Digest {
         let meaning = std::str::from_utf8(reader.rest()).map_err(|_| Malformed::Text)?;
         Ok(Digest { depth, scope, meaning: meaning.to_owned(), keys, leaves })
     }
+}
+
+/// Adds a row: its key, the size and the hash of its value, and its deadline (none if it lasts
+/// forever).
+#[inline]
+pub fn add_row(digest: &mut Digest, key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) {
+    let leaf = digest.leaf_of(key);
+    let hash = row_hash(key, size_bytes, value_hash, deadline_ms);
+    digest.leaves[leaf] = digest.leaves[leaf].wrapping_add(hash);
+    digest.keys += 1;
 }
 
 /// What a row adds to its leaf.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{Error, FileNumber, Result, error};
 use folddb_host::Host;
 use folddb_layout::manifest_edit::{Change, EditFrame, EditKind, claimed_changes, decode_edit};
 
@@ -178,7 +178,7 @@ fn state_before(bytes: &[u8], number: FileNumber, end: usize) -> Option<State> {
 impl EditFault {
     /// The error for it. `path` is the manifest.
     pub fn to_error(&self, path: &Path) -> Error {
-        Error::corrupt(path, self.offset, &self.what)
+        error::corrupt(path, self.offset, &self.what)
     }
 }
 

@@ -15,7 +15,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, error};
 use folddb_host::{Host, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, EditKind, decode_edit, put_edit};
@@ -71,7 +71,7 @@ pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     }
     Err(first_error.unwrap_or_else(|| {
         let newest = manifest_path(dir, manifests[manifests.len() - 1]);
-        Error::corrupt(&newest, 0, "no manifest of the store begins with a whole snapshot")
+        error::corrupt(&newest, 0, "no manifest of the store begins with a whole snapshot")
     }))
 }
 
@@ -99,12 +99,12 @@ fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u
     while let Some(frame) = decode_edit(&bytes[at..], number, at as u64).map_err(|_| newer(path, at))? {
         let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
         if frame.kind != expected {
-            return Err(Error::corrupt(path, at as u64, "a snapshot not at the beginning, or an edit there"));
+            return Err(error::corrupt(path, at as u64, "a snapshot not at the beginning, or an edit there"));
         }
         let changes = frame.changes().map_err(|_| newer(path, at))?;
         for change in &changes {
             let applied = state.apply(change);
-            applied.map_err(|cause| Error::corrupt(path, at as u64, format!("{change:?}: {cause}")))?;
+            applied.map_err(|cause| error::corrupt(path, at as u64, format!("{change:?}: {cause}")))?;
         }
         at += frame.len_bytes;
         edits += 1;
@@ -125,7 +125,7 @@ pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     let failed = |error| Error::io("read", path, error);
     let file = host.files.open(path).map_err(failed)?;
     let len = usize::try_from(file.len_bytes().map_err(failed)?)
-        .map_err(|_| Error::corrupt(path, 0, "longer than memory"))?;
+        .map_err(|_| error::corrupt(path, 0, "longer than memory"))?;
     let mut bytes = vec![0; len];
     file.read_exact_at(0, &mut bytes).map_err(failed)?;
     Ok(bytes)
@@ -138,7 +138,7 @@ pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Optio
 }
 
 fn damaged(path: &Path, at: usize, later: usize) -> Error {
-    Error::corrupt(path, at as u64, format!("no whole edit, but there is one at offset {later}"))
+    error::corrupt(path, at as u64, format!("no whole edit, but there is one at offset {later}"))
 }
 
 fn newer(path: &Path, at: usize) -> Error {

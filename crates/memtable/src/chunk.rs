@@ -13,6 +13,7 @@ use std::ops::Bound;
 
 use folddb_base::{Record, Seq};
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::filter::Filter;
 use crate::packed::Place;
@@ -22,7 +23,7 @@ use crate::tail::RawTail;
 /// One record of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// See [`KeyOrder::prefix`]; taken after `skip` bytes.
+    /// See [`PrefixOrder::prefix`]; taken after `skip` bytes.
     pub(crate) prefix: u64,
     /// Where its bytes begin in the arena.
     pub(crate) offset: u32,

@@ -9,6 +9,7 @@
 use std::ops::Bound;
 
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::chunk::Chunk;
 use crate::packed::Place;

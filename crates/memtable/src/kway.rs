@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::chunk::{Chunk, Entry, LANES, counts_before};
 use crate::front::Rest;

@@ -12,6 +12,7 @@
 //! equal, the whole keys are compared.
 
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::packed::Place;
 

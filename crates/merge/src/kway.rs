@@ -26,6 +26,7 @@ use std::cmp::Ordering;
 
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 /// The prefix of a source that has ended. A source that has not ended may have it, too: then
 /// [`KWay::wins_tie`] decides.

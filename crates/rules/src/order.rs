@@ -53,12 +53,30 @@ impl KeyOrder {
         }
     }
 
+    /// True when byte prefixes are ranges of this order, so that prefix scans can seek.
+    pub fn has_byte_prefixes(&self) -> bool {
+        !matches!(self, KeyOrder::Custom(_))
+    }
+}
+
+/// What memtables and runs ask of an order, and users do not: keys as numbers, and short keys.
+pub trait PrefixOrder {
     /// A number that orders keys as far as it reaches: `prefix(a) < prefix(b)` implies a < b,
-    /// provided that both share their first `skip` bytes (see [`KeyOrder::shared_prefix_len`]).
+    /// provided that both share their first `skip` bytes (see [`PrefixOrder::shared_prefix_len`]).
     /// Equal numbers say nothing.
-    #[doc(hidden)] // for memtables
+    fn prefix(&self, key: &[u8], skip: usize) -> u64;
+
+    /// How many bytes all keys between `low` and `high` (inclusive) share, for use as `skip`.
+    fn shared_prefix_len(&self, low: &[u8], high: &[u8]) -> usize;
+
+    /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks with
+    /// these last and first keys. Shortened in bytewise order only.
+    fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8>;
+}
+
+impl PrefixOrder for KeyOrder {
     #[inline]
-    pub fn prefix(&self, key: &[u8], skip: usize) -> u64 {
+    fn prefix(&self, key: &[u8], skip: usize) -> u64 {
         match self {
             KeyOrder::Bytewise => prefix_u64(key, skip),
             KeyOrder::Reversed => !prefix_u64(key, skip),
@@ -66,25 +84,15 @@ impl KeyOrder {
         }
     }
 
-    /// How many bytes all keys between `low` and `high` (inclusive) share, for use as `skip`.
-    #[doc(hidden)] // for memtables
     #[inline]
-    pub fn shared_prefix_len(&self, low: &[u8], high: &[u8]) -> usize {
+    fn shared_prefix_len(&self, low: &[u8], high: &[u8]) -> usize {
         match self {
             KeyOrder::Bytewise | KeyOrder::Reversed => common_prefix_len(low, high),
             KeyOrder::Custom(_) => 0,
         }
     }
 
-    /// True when byte prefixes are ranges of this order, so that prefix scans can seek.
-    pub fn has_byte_prefixes(&self) -> bool {
-        !matches!(self, KeyOrder::Custom(_))
-    }
-
-    /// A short key `s` with `low <= s < high`, for an index: a separator between two blocks with
-    /// these last and first keys. Shortened in bytewise order only.
-    #[doc(hidden)] // for runs
-    pub fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
+    fn separator(&self, low: &[u8], high: &[u8]) -> Vec<u8> {
         if let KeyOrder::Bytewise = self {
             let shared = common_prefix_len(low, high);
             if let (Some(&a), Some(&b)) = (low.get(shared), high.get(shared))

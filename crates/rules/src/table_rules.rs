@@ -1,7 +1,7 @@
 //! The rules of a table: what its bytes mean, as the manifest stores it and as the engine uses it.
 //!
 //! [`TableRules`] is plain data with a canonical text, which the manifest keeps.
-//! [`TableRules::bind`] gives the names in it their functions, from the folds that come with FoldDB
+//! [`StoredRules::bind`] gives the names in it their functions, from the folds that come with FoldDB
 //! and from [`Custom`], and makes [`BoundRules`]. If the fold of a table is not available, the
 //! table can still be read, unfolded, but not written.
 //!
@@ -44,6 +44,7 @@ mod diff;
 mod custom;
 mod bound;
 mod check;
+mod stored;
 
 pub use bound::BoundRules;
 pub use choices::{Compression, FoldName, PredicateRule, TableKind};
@@ -52,6 +53,7 @@ pub use data::{
     BLOCK_BYTES, FILTER_BITS_MAX, HASHED_VERSIONS_MAX, SEPARATE_BYTES, SEPARATE_BYTES_MIN, TableRules,
 };
 pub use ready_made::READY_MADE;
+pub use stored::StoredRules;
 
 #[cfg(test)]
 #[path = "table_rules/tests.rs"]

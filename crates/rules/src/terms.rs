@@ -67,15 +67,14 @@ impl IndexRule {
     pub fn new(name: &str, terms: TermRule) -> IndexRule {
         IndexRule { name: name.to_owned(), terms }
     }
+}
 
-    /// Why it cannot be an index: its stored text could not be read back.
-    #[doc(hidden)] // of the engine, which says it when the index is created
-    pub fn check(&self) -> Result<(), ParseError> {
-        let read: IndexRule = self.to_string().parse()?;
-        match read == *self {
-            true => Ok(()),
-            false => Err(ParseError::of(&self.name, format!("`{}` is not the name of an index", self.name))),
-        }
+/// Why it cannot be an index: its stored text could not be read back.
+pub fn check_index(rule: &IndexRule) -> Result<(), ParseError> {
+    let read: IndexRule = rule.to_string().parse()?;
+    match read == *rule {
+        true => Ok(()),
+        false => Err(ParseError::of(&rule.name, format!("`{}` is not the name of an index", rule.name))),
     }
 }
 

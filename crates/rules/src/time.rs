@@ -90,29 +90,27 @@ impl Keep {
         self.to_string().parse::<Keep>().map(drop)
     }
 
-    /// The rule, for matches that must name every one.
-    #[doc(hidden)]
-    pub fn kept(self) -> Kept {
-        match self {
-            Keep::Latest => Kept::Latest,
-            Keep::Versions(count) => Kept::Versions(count),
-            Keep::Window(time) => Kept::Window(time),
-            Keep::Forever => Kept::Forever,
-        }
-    }
-
-    /// The time that all states are kept for, in milliseconds, if that is the rule.
-    #[doc(hidden)]
-    pub fn window_ms(self) -> Option<u64> {
-        match self {
-            Keep::Window(time) => Some(whole_ms(time)),
-            Keep::Latest | Keep::Versions(_) | Keep::Forever => None,
-        }
-    }
-
     /// Whether past states are kept that no snapshot needs.
     pub fn keeps_past(self) -> bool {
         self != Keep::Latest
+    }
+}
+
+/// The rule, for matches that must name every one.
+pub fn kept(keep: Keep) -> Kept {
+    match keep {
+        Keep::Latest => Kept::Latest,
+        Keep::Versions(count) => Kept::Versions(count),
+        Keep::Window(time) => Kept::Window(time),
+        Keep::Forever => Kept::Forever,
+    }
+}
+
+/// The time that all states are kept for, in milliseconds, if that is the rule.
+pub fn window_ms(keep: Keep) -> Option<u64> {
+    match keep {
+        Keep::Window(time) => Some(whole_ms(time)),
+        Keep::Latest | Keep::Versions(_) | Keep::Forever => None,
     }
 }
 
@@ -169,14 +167,13 @@ impl Expire {
     pub fn has_stamps(self) -> bool {
         self != Expire::Never
     }
+}
 
-    /// How long a value lasts if its write says nothing, in milliseconds; none is forever.
-    #[doc(hidden)]
-    pub fn default_ms(self) -> Option<u64> {
-        match self {
-            Expire::After(time) => Some(whole_ms(time)),
-            Expire::Never | Expire::ByWrite => None,
-        }
+/// How long a value lasts if its write says nothing, in milliseconds; none is forever.
+pub fn default_ms(expire: Expire) -> Option<u64> {
+    match expire {
+        Expire::After(time) => Some(whole_ms(time)),
+        Expire::Never | Expire::ByWrite => None,
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::place_seed;
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
@@ -396,7 +396,7 @@ impl Part {
     /// Damage to the piece at `place`.
     #[cold]
     pub(crate) fn damage(&self, place: Place, fault: impl fmt::Display) -> Error {
-        Error::corrupt(&self.path, place.offset, fault)
+        error::corrupt(&self.path, place.offset, fault)
     }
 }
 
@@ -418,13 +418,13 @@ impl Frame {
     pub(crate) fn read(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<Frame> {
         let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
         let footer_at = file_bytes.checked_sub(FOOTER_BYTES as u64).ok_or_else(|| {
-            Error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a part"))
+            error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a part"))
         })?;
         let mut bytes = [0; FOOTER_BYTES];
         file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
         let footer = Footer::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
             FooterFault::Malformed(fault) => {
-                Error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+                error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
             }
             FooterFault::Newer(version) => Error::new(
                 ErrorKind::NewerFormat,
@@ -433,12 +433,12 @@ impl Frame {
         })?;
         let meta = read_piece(file, path, footer.meta)?;
         let meta = Meta::open(&meta, place_seed(number.0, footer.meta.offset), file_bytes)
-            .map_err(|fault| Error::corrupt(path, footer.meta.offset, fault))?;
+            .map_err(|fault| error::corrupt(path, footer.meta.offset, fault))?;
         let top = read_piece(file, path, footer.top_index)?;
         let top = TopIndex::open(&top, place_seed(number.0, footer.top_index.offset))
-            .map_err(|fault| Error::corrupt(path, footer.top_index.offset, fault))?;
+            .map_err(|fault| error::corrupt(path, footer.top_index.offset, fault))?;
         check_places(&meta, &top, footer.top_index)
-            .map_err(|fault| Error::corrupt(path, footer.top_index.offset, fault))?;
+            .map_err(|fault| error::corrupt(path, footer.top_index.offset, fault))?;
         Ok(Frame { footer, meta, top })
     }
 }
@@ -473,7 +473,7 @@ fn read_piece(file: &dyn ReadFile, path: &Path, place: Place) -> Result<Vec<u8>>
 /// system.
 fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        io::ErrorKind::UnexpectedEof => error::corrupt(path, offset, "the file ends here"),
         _ => Error::io("read", path, error),
     }
 }

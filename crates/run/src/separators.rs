@@ -12,6 +12,7 @@ use folddb_base::bytes::{Malformed, Reader};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::part::TopIndex;
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 /// Keys in the order of a table, prepared for searching.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, Op, OpKind, Record, Result, Rope, Stamp};
+use folddb_base::{Error, Op, OpKind, Record, Result, Rope, Stamp, error};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
@@ -89,7 +89,7 @@ pub fn verify(part: &Arc<Part>) -> Result<()> {
     let mut first = First::default();
     examine(part, Depth::Records, &mut first);
     match first.0 {
-        Some(fault) => Err(Error::corrupt(part.path(), fault.offset, fault.what)),
+        Some(fault) => Err(error::corrupt(part.path(), fault.offset, fault.what)),
         None => Ok(()),
     }
 }

@@ -29,6 +29,7 @@ use folddb_layout::part::{
 };
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
+use folddb_rules::order::PrefixOrder;
 use folddb_rules::{FoldRules, KeyOrder};
 
 use crate::summary::Gathering;

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, ValuePlace};
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, ValuePlace, error};
 use folddb_host::sync::Mutex;
 use folddb_host::{Files, Host};
 use folddb_layout::file_name::{FileName, parse_value_file};
@@ -405,7 +405,7 @@ pub fn value_file_path(dir: &Path, directory: FileNumber, unit: u32) -> PathBuf 
 pub fn value_files_in(files: &dyn Files, dir: &Path, directory: FileNumber) -> Result<Vec<u32>> {
     let path = directory_path(dir, directory);
     let names = files.list(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+        std::io::ErrorKind::NotFound => error::corrupt(&path, 0, "it holds values, and it is not there"),
         _ => Error::io("list", &path, error),
     })?;
     let mut units: Vec<u32> = names.iter().filter_map(|name| parse_value_file(name)).collect();

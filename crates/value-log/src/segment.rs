@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use folddb_base::pointer::Pointer;
-use folddb_base::{Error, FileNumber, Result, TableId};
+use folddb_base::{Error, FileNumber, Result, TableId, error};
 use folddb_host::ReadFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
@@ -69,7 +69,7 @@ pub fn read_value<'r>(
         _ => Error::io("read", path, error),
     })?;
     values::value_in(record, table, key, pointer)
-        .ok_or_else(|| Error::corrupt(path, offset, "the value is not the one that was written there"))
+        .ok_or_else(|| error::corrupt(path, offset, "the value is not the one that was written there"))
 }
 
 /// The error for a record that is not at its offset: damage, unless the writer, in another process,
@@ -78,14 +78,14 @@ pub fn read_value<'r>(
 pub(crate) fn missing(file: &dyn ReadFile, path: &Path, offset: u64, what: impl Display) -> Error {
     match file.taken_since(offset) {
         Some(taken) => Error::io("read", path, taken),
-        None => Error::corrupt(path, offset, what),
+        None => error::corrupt(path, offset, what),
     }
 }
 
 /// Fills `buf` with the bytes at this offset.
 pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<()> {
     file.read_exact_at(offset, buf).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        std::io::ErrorKind::UnexpectedEof => error::corrupt(path, offset, "the file ends here"),
         _ => Error::io("read", path, error),
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
+use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::hash_checkpoint::SEGMENT_BITS;
@@ -94,7 +94,7 @@ impl PlainFile {
     fn open(files: &dyn Files, path: PathBuf, is_direct: bool) -> Result<PlainFile> {
         let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
         let file = opened.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+            std::io::ErrorKind::NotFound => error::corrupt(&path, 0, "it holds values, and it is not there"),
             _ => Error::io("open", &path, error),
         })?;
         let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
@@ -174,7 +174,7 @@ impl ValueFile {
         match at.checked_add(read_bytes(key, pointer)) {
             Some(upto) if upto <= end => Ok((upto - pointer.len, pointer.len)),
             _ => {
-                Err(Error::corrupt(self.path(), at, "the file ends before the value that a pointer leads to"))
+                Err(error::corrupt(self.path(), at, "the file ends before the value that a pointer leads to"))
             }
         }
     }
@@ -271,7 +271,7 @@ impl ValueFile {
         let ValueFile::Relocated(file, cache) = self else { return Ok(place.unit) };
         let Some(segment) = file.segment_of_low(place.segment_low, SEGMENT_BITS) else {
             let what = "a hashed table leads to a segment that it does not carry";
-            return Err(Error::corrupt(self.path(), 0, what));
+            return Err(error::corrupt(self.path(), 0, what));
         };
         file.find(ValuePlace { segment, unit: place.unit }, |at| page(file, cache, at))
     }
@@ -336,7 +336,7 @@ impl ValueFile {
     pub fn damaged(&self, place: ShortPlace, what: impl std::fmt::Display) -> Error {
         match (self, self.unit_of(place)) {
             (ValueFile::ValueDirectory(directory), _) => {
-                Error::corrupt(&value_file_path(&directory.dir, directory.number, place.unit), 0, what)
+                error::corrupt(&value_file_path(&directory.dir, directory.number, place.unit), 0, what)
             }
             (_, Ok(unit)) => self.missing(u64::from(unit) * VALUE_ALIGN, what),
             (_, Err(error)) => error,
@@ -346,7 +346,7 @@ impl ValueFile {
     fn missing(&self, offset: u64, what: impl std::fmt::Display) -> Error {
         match self.file() {
             Some(file) => missing(file, self.path(), offset, what),
-            None => Error::corrupt(self.path(), offset, what),
+            None => error::corrupt(self.path(), offset, what),
         }
     }
 

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{FileNumber, Result, error};
 use folddb_host::Files;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::RwLock;
@@ -184,7 +184,7 @@ impl ValueFiles {
     /// The file that has the values of this segment, open for reading.
     pub fn open(&self, of: &SegmentMap, segment: u32) -> Result<Arc<ValueFile>> {
         let Some(listed) = of.listed(segment) else {
-            return Err(Error::corrupt(
+            return Err(error::corrupt(
                 &values_path(&self.dir, FileNumber(u64::from(segment))),
                 0,
                 "a value is said to be in it, and the manifest does not list it",

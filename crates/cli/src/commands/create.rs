@@ -90,7 +90,7 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(value) = &args.delete_when {
         rules = delete_when(rules, value)?;
     }
-    rules.validate(&Default::default())?;
+    rules.check()?;
     Ok(rules)
 }
 

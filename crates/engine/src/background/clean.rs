@@ -33,7 +33,7 @@ use folddb_base::{RecordSink, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_merge::plan::{Reason, compact_plan};
 use folddb_merge::{Budget, Plan, RunSummary};
-use folddb_rules::{Extractor, Keep};
+use folddb_rules::{Extractor, Keep, time};
 
 use super::stale::{Entries, Looks, is_walk_cheaper};
 use crate::state::catalog::{IndexCore, TableCore};
@@ -209,7 +209,7 @@ impl Cleaner {
 /// Holds the oldest moment of a table that any reader may use: of the oldest snapshot, of the
 /// window that it keeps, or the present.
 fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
-    if let Some(window_ms) = table.rules.rules.keep.window_ms() {
+    if let Some(window_ms) = time::window_ms(table.rules.rules.keep) {
         return hold_window(engine, table, window_ms);
     }
     let committer = engine.commit.lock(); // no snapshot is taken in between

@@ -20,6 +20,7 @@
 use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
 use folddb_host::sync::atomic::Ordering;
+use folddb_rules::time;
 
 use crate::read::hashed;
 use crate::state::catalog::TableCore;
@@ -100,7 +101,7 @@ fn is_due(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep
         return !is_full;
     }
     let now_ms = clock::now_ms(engine);
-    let every_ms = match table.rules.rules.expire.default_ms() {
+    let every_ms = match time::default_ms(table.rules.rules.expire) {
         Some(ms) => (ms / 2).max(PASS_MS_MIN),
         None => PASS_MS_BY_WRITE,
     };

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
 use folddb_layout::relocated::Move;
 use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
@@ -357,7 +357,7 @@ fn moves_of(map: &RelocatedFile, segment: u32, units: &[u32]) -> Result<Vec<Move
         Some(unit) => {
             let what =
                 format!("its map does not have unit {unit} of segment {segment}, and a part points there");
-            Err(Error::corrupt(map.path(), 0, what))
+            Err(error::corrupt(map.path(), 0, what))
         }
     }
 }

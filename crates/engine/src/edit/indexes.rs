@@ -9,10 +9,10 @@ use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_manifest::State;
-use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
+use folddb_rules::table_rules::{BoundRules, Custom, StoredRules, TableKind, TableRules};
 use folddb_rules::term_kind::gives_nothing;
 use folddb_rules::term_law::{TermsDoubt, check_terms};
-use folddb_rules::{Extractor, IndexRule, TermRule};
+use folddb_rules::{Extractor, IndexRule, TermRule, terms};
 
 use crate::state::catalog::{Catalog, IndexCore, TableCore};
 use crate::state::committer::Active;
@@ -160,7 +160,7 @@ pub fn check_rule(
     if let Some(why) = gives_nothing(&rule.terms, table) {
         return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
-    rule.check().map_err(|error| wrong(error.message()))?;
+    terms::check_index(rule).map_err(|error| wrong(error.message()))?;
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
     // A counter-example to the law of terms is searched for among these records and made-up ones.
     check_terms(table, &extractor, samples).map_err(|doubt| match doubt {

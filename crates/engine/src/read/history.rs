@@ -15,8 +15,7 @@ use folddb_base::checksum::key_hash;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Error, OpKind, Result, Seq as RawSeq};
 use folddb_rules::resolve::Resolver;
-use folddb_rules::time::Kept;
-use folddb_rules::time::{moment, utc};
+use folddb_rules::time::{self, Kept, moment, utc};
 use folddb_rules::{Keep, State};
 
 use crate::read::get::damaged_record;
@@ -48,16 +47,13 @@ pub struct HistoryEntry<V> {
     pub value: V,
 }
 
-impl<V> HistoryEntry<V> {
-    /// The same state, with its value in another form.
-    ///
-    /// # Errors
-    /// Those of `change`.
-    #[doc(hidden)]
-    pub fn try_map<W>(self, change: impl FnOnce(V) -> Result<W>) -> Result<HistoryEntry<W>> {
-        let HistoryEntry { seq, written, deadline, value } = self;
-        Ok(HistoryEntry { seq, written, deadline, value: change(value)? })
-    }
+/// The same state of a key, with its value in another form.
+///
+/// # Errors
+/// Those of `change`.
+pub fn try_map<V, W>(entry: HistoryEntry<V>, change: impl FnOnce(V) -> Result<W>) -> Result<HistoryEntry<W>> {
+    let HistoryEntry { seq, written, deadline, value } = entry;
+    Ok(HistoryEntry { seq, written, deadline, value: change(value)? })
 }
 
 /// States of a key, newest first.
@@ -265,7 +261,7 @@ fn hashed_version_at(
 
 /// How many of the events of a key, newest first, the table promises to keep.
 fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usize {
-    match table.rules.rules.keep.kept() {
+    match time::kept(table.rules.rules.keep) {
         Kept::Latest => 1,
         Kept::Versions(count) => count as usize,
         Kept::Forever => usize::MAX,

@@ -13,7 +13,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, Piece, Pointer, Result};
+use folddb_base::{Piece, Pointer, Result, error};
 use folddb_rules::State;
 
 use crate::read::{get, hashed};
@@ -99,12 +99,6 @@ impl Located {
         }
     }
 
-    /// A value that is not in the store yet.
-    #[doc(hidden)]
-    pub fn of_value(value: Vec<u8>) -> Located {
-        Located { pieces: vec![LocatedPiece::Bytes(value)] }
-    }
-
     /// Copies the value to `to`, by the system where it can (Linux: from file to file, pipe or
     /// socket without passing through this process). Returns its length.
     ///
@@ -119,6 +113,11 @@ impl Located {
         }
         Ok(self.len_bytes())
     }
+}
+
+/// A value that is not in the store yet.
+pub fn of_value(value: Vec<u8>) -> Located {
+    Located { pieces: vec![LocatedPiece::Bytes(value)] }
 }
 
 impl LocatedPiece {
@@ -223,7 +222,7 @@ pub fn locate(
     }
     get::with_state(engine, table, key, at, |state, of| match state {
         None => Ok(None),
-        Some(State::Value(value)) => Ok(Some(Located::of_value(value.to_vec()))),
+        Some(State::Value(value)) => Ok(Some(of_value(value.to_vec()))),
         Some(State::Separated(pointer)) => {
             let of = of.map_or_else(|| engine.values.files.present(), Arc::clone);
             let rope = load::rope(table, key, pointer)?;
@@ -258,7 +257,7 @@ pub(crate) fn locate_piece(
             file.hash_stretch((offset, len_bytes), key).map_err(|error| load::of_key(table, key, error))?;
         if hash != pointer.hash {
             let error =
-                Error::corrupt(file.path(), offset, "the value is not the one that was written there");
+                error::corrupt(file.path(), offset, "the value is not the one that was written there");
             return Err(load::of_key(table, key, error));
         }
     } else if how.verify {

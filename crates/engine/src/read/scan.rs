@@ -1,6 +1,7 @@
 //! The read path of a range: memtables and runs as streams, merged into one, each key folded as it
 //! passes.
 
+use crate::values::head;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -318,7 +319,7 @@ impl Rows {
     #[cold]
     fn leave_value(&mut self) {
         if self.plan.wanted == Wanted::Head {
-            self.head = Some(Head::of_value(&self.table, &self.key, &self.value));
+            self.head = Some(head::of_value(&self.table, &self.key, &self.value));
         }
         self.value.clear();
     }

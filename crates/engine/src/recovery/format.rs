@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, error};
 use folddb_host::files::FileLock;
 use folddb_host::sync::thread;
 use folddb_host::{Files, LockMode};
@@ -113,7 +113,7 @@ pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     let len = file.len_bytes().map_err(failed)?.min(FORMAT_FILE_BYTES_MAX as u64);
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(0, &mut bytes).map_err(failed)?;
-    Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
+    Version::decode(&bytes).map_err(|cause| error::corrupt(&path, 0, cause))
 }
 
 /// Locks the store as its opening needs: not at all for a secondary, and a frozen store only if

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{Error, FileNumber, Result, error};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
@@ -36,25 +36,25 @@ pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Resu
     for &number in state.directories.keys() {
         let path = directory_path(dir, number);
         if files.len_bytes(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-            return Err(Error::corrupt(&path, 0, "the manifest lists it, and it is not there"));
+            return Err(error::corrupt(&path, 0, "the manifest lists it, and it is not there"));
         }
     }
     for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
         let path = values_path(dir, number);
         let file = files.open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                Error::corrupt(&path, 0, "the manifest lists it, and it is not there")
+                error::corrupt(&path, 0, "the manifest lists it, and it is not there")
             }
             _ => Error::io("open", &path, error),
         })?;
         let failed = |error| Error::io("read", &path, error);
         let len = file.len_bytes().map_err(failed)?;
         if len < end.unwrap_or(VALUES_HEADER_BYTES as u64).max(VALUES_HEADER_BYTES as u64) {
-            return Err(Error::corrupt(&path, len, "the segment ends before its values end"));
+            return Err(error::corrupt(&path, len, "the segment ends before its values end"));
         }
         let mut header = vec![0; VALUES_HEADER_BYTES];
         file.read_exact_at(0, &mut header).map_err(failed)?;
-        check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+        check_header(&header, number).map_err(|cause| error::corrupt(&path, 0, cause))?;
     }
     for (&number, &file_bytes) in &state.relocated_files {
         check_relocated(&RelocatedFile::open(files, dir, number)?, file_bytes, state.moved_in(number))?;
@@ -70,14 +70,14 @@ pub fn check_relocated(
 ) -> Result<()> {
     if file.file_bytes() != file_bytes {
         let what = format!("it has {} bytes and not {file_bytes}", file.file_bytes());
-        return Err(Error::corrupt(file.path(), file_bytes.min(file.file_bytes()), what));
+        return Err(error::corrupt(file.path(), file_bytes.min(file.file_bytes()), what));
     }
     let carries = |segment: FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
     match segments.find(|&segment| !carries(segment)) {
         None => Ok(()),
         Some(segment) => {
             let what = format!("the manifest says that it carries segment {segment}, and it does not");
-            Err(Error::corrupt(file.path(), 0, what))
+            Err(error::corrupt(file.path(), 0, what))
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Lsn, Result, Seq, TableId};
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq, TableId, error};
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::{LogEnd, ReplayFrame, ReplayFrom};
 use folddb_manifest::{ArchivedLog, State, TableState};
@@ -209,7 +209,7 @@ fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
 /// It names another one.
 pub fn check_known(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
     let lacks = |what: String| {
-        Error::lacking(format!(
+        error::lacking(format!(
             "the log at LSN {} {what} that the manifest does not have: its end is lost",
             frame.lsn
         ))

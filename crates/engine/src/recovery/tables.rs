@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Result, TableId};
+use folddb_base::{Error, FileNumber, Result, TableId, error};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{State, TableState};
-use folddb_rules::table_rules::{TableKind, TableRules};
+use folddb_rules::table_rules::{StoredRules, TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::options::Options;
@@ -34,19 +34,19 @@ pub(crate) fn open_table(
         let path: PathBuf = dir.join(FileName::Part(part.file).to_string());
         let is_gone = host_files.len_bytes(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
         if is_gone {
-            return Err(in_table(Error::missing(&path, "the manifest lists it")));
+            return Err(in_table(error::missing(&path, "the manifest lists it")));
         }
         let opened = Part::open(host_files, &path, part.file, &rules.order, shared).map_err(in_table)?;
         if opened.facts().file_bytes != part.file_bytes {
             let what = format!("it has {} bytes and not {}", opened.facts().file_bytes, part.file_bytes);
-            return Err(Error::corrupt(&path, 0, what));
+            return Err(error::corrupt(&path, 0, what));
         }
         if let Some(used) =
             opened.facts().values.iter().find(|used| !store.has_values(FileNumber(u64::from(used.segment))))
         {
             let what =
                 format!("it points to value segment {}, which the manifest does not list", used.segment);
-            return Err(in_table(Error::corrupt(&path, 0, what)));
+            return Err(in_table(error::corrupt(&path, 0, what)));
         }
         files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(host_files)));
     }

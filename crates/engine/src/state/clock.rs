@@ -24,8 +24,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_manifest::State;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
-use folddb_rules::time::Kept;
-use folddb_rules::time::{moment, unix_ms, utc};
+use folddb_rules::time::{self, Kept, moment, unix_ms, utc};
 
 use crate::seq::Seq;
 use crate::state::catalog::TableCore;
@@ -135,10 +134,10 @@ pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTime
 /// without noting the time stay folded if the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
     let keep = table.rules.rules.keep;
-    match keep.kept() {
+    match time::kept(keep) {
         Kept::Forever => 0,
         Kept::Window(_) => {
-            let since_ms = now_ms.saturating_sub(keep.window_ms().unwrap_or(0));
+            let since_ms = now_ms.saturating_sub(time::window_ms(keep).unwrap_or(0));
             let since = engine.times.map.lock().seq_at(since_ms);
             since.unwrap_or(0).min(engine.published()).max(table.folded_before)
         }
@@ -185,8 +184,8 @@ fn sweepable_below(
     counts_sealed: bool,
 ) -> u64 {
     let keep = table.rules.rules.keep;
-    let kept_ms = match keep.kept() {
-        Kept::Latest | Kept::Window(_) => keep.window_ms().unwrap_or(0),
+    let kept_ms = match time::kept(keep) {
+        Kept::Latest | Kept::Window(_) => time::window_ms(keep).unwrap_or(0),
         Kept::Versions(_) | Kept::Forever => return 0,
     };
     // Later writes get at least this time: no write has its time but is not yet in the memtable.
@@ -260,16 +259,16 @@ pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -
 /// Fails if a table does not keep all of its states at `at`; `now` is the moment of the request.
 pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result<()> {
     let keep = table.rules.rules.keep;
-    let keeps_expired = match keep.kept() {
+    let keeps_expired = match time::kept(keep) {
         _ if !table.has_stamps => true,
         Kept::Latest => false,
-        Kept::Window(_) => at.time_ms >= now.time_ms.saturating_sub(keep.window_ms().unwrap_or(0)),
+        Kept::Window(_) => at.time_ms >= now.time_ms.saturating_sub(time::window_ms(keep).unwrap_or(0)),
         Kept::Versions(_) | Kept::Forever => true,
     };
     if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {
         return Ok(());
     }
-    let since = match keep.kept() {
+    let since = match time::kept(keep) {
         Kept::Forever => 0,
         Kept::Window(_) => kept_since(engine, table, now.time_ms),
         Kept::Latest => RawSeq::MAX,

@@ -12,7 +12,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{FileNumber, Result, error};
 use folddb_hash::{Checkpoint, Made, changes_bytes, load_changes};
 use folddb_host::Files;
 use folddb_host::sync::Mutex;
@@ -122,10 +122,10 @@ fn path_of(files: &dyn Files, dir: &Path, saved: &IndexState) -> Result<PathBuf>
     let path = dir.join(FileName::Index(saved.file).to_string());
     match files.len_bytes(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::missing(&path, "the manifest lists it"))
+            Err(error::missing(&path, "the manifest lists it"))
         }
         Ok(bytes) if bytes != saved.file_bytes => {
-            Err(Error::corrupt(&path, 0, format!("it has {bytes} bytes and not {}", saved.file_bytes)))
+            Err(error::corrupt(&path, 0, format!("it has {bytes} bytes and not {}", saved.file_bytes)))
         }
         _ => Ok(path),
     }

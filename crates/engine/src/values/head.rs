@@ -44,26 +44,8 @@ impl Head {
     /// The head of a key's state.
     pub(crate) fn of(table: &TableCore, key: &[u8], state: State<'_>) -> Result<Head> {
         match state {
-            State::Value(value) => Ok(Head::of_value(table, key, value)),
+            State::Value(value) => Ok(of_value(table, key, value)),
             State::Separated(pointer) => Head::of_pointer(table, key, pointer),
-        }
-    }
-
-    /// The head of a value in memory.
-    #[doc(hidden)]
-    pub fn of_value(table: &TableCore, key: &[u8], value: &[u8]) -> Head {
-        let mut bytes = Vec::new();
-        table.rules.heads.put(key, value, &mut bytes);
-        let hash = value_hash(key, value);
-        Head {
-            size_bytes: value.len() as u64,
-            hash,
-            version: None,
-            written: None,
-            deadline: None,
-            is_separated: false,
-            pieces: 1,
-            bytes,
         }
     }
 
@@ -85,5 +67,22 @@ impl Head {
             pieces: rope.pieces,
             bytes: rope.head.to_vec(),
         })
+    }
+}
+
+/// The head of a value in memory.
+pub fn of_value(table: &TableCore, key: &[u8], value: &[u8]) -> Head {
+    let mut bytes = Vec::new();
+    table.rules.heads.put(key, value, &mut bytes);
+    let hash = value_hash(key, value);
+    Head {
+        size_bytes: value.len() as u64,
+        hash,
+        version: None,
+        written: None,
+        deadline: None,
+        is_separated: false,
+        pieces: 1,
+        bytes,
     }
 }

@@ -33,15 +33,13 @@ pub enum WriteOp {
     Delete,
 }
 
-impl WriteOp {
-    #[doc(hidden)]
-    pub fn kind(self) -> OpKind {
-        match self {
-            WriteOp::Put => OpKind::Set,
-            WriteOp::PutIfAbsent => OpKind::Insert,
-            WriteOp::Fold => OpKind::Fold,
-            WriteOp::Delete => OpKind::Delete,
-        }
+/// The kind of record that an op becomes.
+pub fn kind_of(op: WriteOp) -> OpKind {
+    match op {
+        WriteOp::Put => OpKind::Set,
+        WriteOp::PutIfAbsent => OpKind::Insert,
+        WriteOp::Fold => OpKind::Fold,
+        WriteOp::Delete => OpKind::Delete,
     }
 }
 

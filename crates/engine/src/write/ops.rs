@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use folddb_base::OpKind;
 use folddb_base::stamp::NEVER;
-use folddb_rules::time::unix_ms;
+use folddb_rules::time::{self, unix_ms};
 use folddb_rules::value_placement::ValuePlacement;
 use folddb_rules::{Expire, Terms};
 
@@ -81,7 +81,8 @@ impl Lifetime {
     pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
         let deadline_ms = match self {
             Lifetime::Default => {
-                return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
+                return time::default_ms(expire)
+                    .map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
             }
             Lifetime::Forever => return NEVER,
             Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),

@@ -75,9 +75,19 @@ pub struct ValueWriter {
     failure: Option<Error>,
 }
 
+/// A writer of the value of a key.
+pub fn writer(
+    engine: &Arc<Engine>,
+    core: &Arc<TableCore>,
+    kind: OpKind,
+    key: &[u8],
+    how: (Durability, Lifetime),
+) -> Result<ValueWriter> {
+    ValueWriter::new(engine, core, kind, key, how)
+}
+
 impl ValueWriter {
-    #[doc(hidden)]
-    pub fn new(
+    fn new(
         engine: &Arc<Engine>,
         core: &Arc<TableCore>,
         kind: OpKind,
@@ -362,23 +372,6 @@ impl OwnPiece {
 }
 
 impl ValueReader {
-    /// A reader of a value in memory.
-    #[doc(hidden)]
-    pub fn of_value(engine: &Arc<Engine>, core: &Arc<TableCore>, key: &[u8], value: Vec<u8>) -> ValueReader {
-        ValueReader {
-            engine: Arc::clone(engine),
-            core: Arc::clone(core),
-            key: key.to_vec(),
-            of: None,
-            len_bytes: value.len() as u64,
-            pieces: vec![(0, OwnPiece::Inline(value))],
-            at: 0,
-            long: None,
-            loaded: None,
-            record: Vec::new(),
-        }
-    }
-
     /// Bytes of the value.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
@@ -429,27 +422,6 @@ impl ValueReader {
         Ok(0)
     }
 
-    /// Whether both have the same bytes from their present positions. Reads no further than the
-    /// first difference.
-    #[doc(hidden)]
-    pub fn is_same(&mut self, other: &mut ValueReader) -> Result<bool> {
-        if self.len_bytes != other.len_bytes {
-            return Ok(false);
-        }
-        loop {
-            let (ours, theirs) = (self.here()?, other.here()?);
-            let len = ours.len().min(theirs.len());
-            if ours[..len] != theirs[..len] {
-                return Ok(false);
-            }
-            if len == 0 {
-                return Ok(true);
-            }
-            self.at += len as u64;
-            other.at += len as u64;
-        }
-    }
-
     fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
         self.loaded = None;
         let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
@@ -457,6 +429,42 @@ impl ValueReader {
         let from = self.record.len() - len;
         self.loaded = Some((index, from));
         Ok(from)
+    }
+}
+
+/// Whether both have the same bytes from their present positions. Reads no further than the
+/// first difference.
+pub fn is_same(one: &mut ValueReader, other: &mut ValueReader) -> Result<bool> {
+    if one.len_bytes != other.len_bytes {
+        return Ok(false);
+    }
+    loop {
+        let (ours, theirs) = (one.here()?, other.here()?);
+        let len = ours.len().min(theirs.len());
+        if ours[..len] != theirs[..len] {
+            return Ok(false);
+        }
+        if len == 0 {
+            return Ok(true);
+        }
+        one.at += len as u64;
+        other.at += len as u64;
+    }
+}
+
+/// A reader of a value in memory.
+pub fn reader_of(engine: &Arc<Engine>, core: &Arc<TableCore>, key: &[u8], value: Vec<u8>) -> ValueReader {
+    ValueReader {
+        engine: Arc::clone(engine),
+        core: Arc::clone(core),
+        key: key.to_vec(),
+        of: None,
+        len_bytes: value.len() as u64,
+        pieces: vec![(0, OwnPiece::Inline(value))],
+        at: 0,
+        long: None,
+        loaded: None,
+        record: Vec::new(),
     }
 }
 

@@ -13,13 +13,14 @@ use std::io::Read;
 use folddb_base::checksum::{GrowingHash, hash64, key_hash};
 use folddb_base::pointer::value_hash;
 use folddb_base::{Error, Result};
+use folddb_engine::write::stream;
 use folddb_layout::cursor_token::put_bound;
+use folddb_layout::digest::add_row;
 pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 use folddb_rules::time::unix_ms;
 
 use crate::aggregate::parallel::{END, GO_ON, Step};
 use crate::scan::bytes::{BytesScan, LentRows};
-use folddb_engine::write::stream;
 
 /// Bytes of a value in several pieces that are held at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -78,11 +79,11 @@ impl BytesScan {
 fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
     let Some((key, head)) = rows.next_head()? else { return Ok(END) };
     if head.pieces == 1 {
-        digest.take(key, head.size_bytes, head.hash, head.deadline.map(unix_ms));
+        add_row(digest, key, head.size_bytes, head.hash, head.deadline.map(unix_ms));
         return Ok(GO_ON);
     }
     let hash = hash_of_pieces(rows)?;
-    digest.take(rows.key(), head.size_bytes, hash, head.deadline.map(unix_ms));
+    add_row(digest, rows.key(), head.size_bytes, hash, head.deadline.map(unix_ms));
     Ok(GO_ON)
 }
 
@@ -107,6 +108,6 @@ fn take_value(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
         return Ok(END);
     }
     let ((key, value), deadline_ms) = (rows.rows.row(), rows.rows.deadline_ms());
-    digest.take(key, value.len() as u64, value_hash(key, value), deadline_ms);
+    add_row(digest, key, value.len() as u64, value_hash(key, value), deadline_ms);
     Ok(GO_ON)
 }

@@ -161,7 +161,8 @@ macro_rules! gathering_verbs {
                 key: &Q,
                 value: &W,
             ) -> &mut Self {
-                gather(self, table, op.kind(), (key, (op != WriteOp::Delete).then_some(value)));
+                let kind = folddb_engine::write::encoded_batch::kind_of(op);
+                gather(self, table, kind, (key, (op != WriteOp::Delete).then_some(value)));
                 self
             }
         }

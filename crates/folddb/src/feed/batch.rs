@@ -14,7 +14,7 @@ use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_manifest::TableNote;
-use folddb_rules::table_rules::{TableKind, TableRules};
+use folddb_rules::table_rules::{StoredRules, TableKind, TableRules};
 use folddb_rules::time::moment;
 
 use crate::feed::event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};

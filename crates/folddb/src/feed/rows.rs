@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use folddb_engine::read::head;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
-use folddb_engine::values::head::Head;
+use folddb_engine::values::head::of_value;
 
 /// The remaining rows.
 pub(crate) struct Rows {
@@ -43,7 +43,7 @@ impl Rows {
                 None => (None, None),
                 Some(Short::Value(value)) if value.len() <= VALUE_BYTES_MAX => (Some(value.to_vec()), None),
                 // A value that was folded in memory may be long, too.
-                Some(Short::Value(value)) => (None, Some(Head::of_value(table, &key, value))),
+                Some(Short::Value(value)) => (None, Some(of_value(table, &key, value))),
                 Some(Short::Long(head)) => (None, Some(head)),
             };
             let mut deadline = None;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, error};
 use folddb_host::files::FileLock;
 use folddb_host::{Files, Host, LockMode};
 use folddb_layout::backup::{
@@ -251,7 +251,7 @@ fn undecodable(path: &Path, cause: Malformed) -> Error {
             ErrorKind::NewerFormat,
             format!("{} was written by a newer version, which this one cannot read", path.display()),
         ),
-        cause => Error::corrupt(path, 0, cause),
+        cause => error::corrupt(path, 0, cause),
     }
 }
 

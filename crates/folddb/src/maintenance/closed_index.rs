@@ -19,6 +19,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
+use folddb_rules::table_rules::StoredRules;
 use folddb_value_log::directories::value_files_in;
 use folddb_value_log::relocated::RelocatedFile;
 

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, counted};
+use folddb_engine::write::stream;
 
 use crate::batch::Batch;
 use crate::scan::bytes::{BytesScan, LentRows};
@@ -22,7 +23,7 @@ use folddb_engine::read::hashed_scan::no_order;
 use folddb_engine::read::scan::Wanted;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::log_sync::not_durable;
-use folddb_engine::values::head::Head;
+use folddb_engine::values::head::{self, Head};
 use folddb_engine::write::encoded_batch::WriteOp;
 use folddb_engine::write::ops::Lifetime;
 
@@ -236,7 +237,7 @@ impl Side {
     fn head(&self, key: &[u8], had: Had) -> Head {
         match had {
             Had::Head(head) => head,
-            Had::Value(value) => Head::of_value(&self.scan.table, key, &value),
+            Had::Value(value) => head::of_value(&self.scan.table, key, &value),
         }
     }
 }
@@ -319,7 +320,7 @@ impl Compared {
             return Ok(false); // both hashes are of the bytes
         }
         match (self.first.scan.read(key)?, self.second.scan.read(key)?) {
-            (Some(mut first), Some(mut second)) => first.is_same(&mut second),
+            (Some(mut first), Some(mut second)) => stream::is_same(&mut first, &mut second),
             (first, second) => Ok(first.is_none() && second.is_none()),
         }
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use folddb_base::checksum::hash64;
-use folddb_base::{Error, Result};
+use folddb_base::{Error, Result, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::backup::TAIL_BYTES_MAX;
 use folddb_layout::file_name::FileName;
@@ -133,7 +133,7 @@ pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Resu
     let failed = |error| Error::io("read", path, error);
     let len = file.len_bytes().map_err(failed)?;
     if len > bytes_max {
-        return Err(Error::corrupt(path, bytes_max, format!("it has {len} bytes, which is too many")));
+        return Err(error::corrupt(path, bytes_max, format!("it has {len} bytes, which is too many")));
     }
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(0, &mut bytes).map_err(failed)?;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, counted};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, counted, error};
 use folddb_host::Host;
 use folddb_journal::ReplayFrame;
 use folddb_layout::backup::{BackupList, ListedFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{State, TableState};
-use folddb_rules::table_rules::{Custom, TableKind, TableRules};
+use folddb_rules::table_rules::{Custom, StoredRules, TableKind, TableRules};
 use folddb_run::Part;
 use folddb_value_log::relocated::RelocatedFile;
 
@@ -115,7 +115,7 @@ impl Listed<'_> {
             let part = Part::open(&self.host.files, &path, number, &order, &shared)?;
             if part.facts().file_bytes != file_bytes {
                 let what = format!("it has {} bytes and not {file_bytes}", part.facts().file_bytes);
-                return Err(Error::corrupt(&path, 0, what));
+                return Err(error::corrupt(&path, 0, what));
             }
             if (self.reads_all)(file) {
                 folddb_run::verify(&part)?;
@@ -190,7 +190,7 @@ impl Listed<'_> {
             let names = units.into_iter().map(|unit| FileName::ValueFile(directory, unit));
             if let Some(name) = names.into_iter().find(|name| !self.files.contains_key(name)) {
                 let what = "a value is in it, and the list of the backup does not name it";
-                return Err(Error::missing(&self.path(name), what));
+                return Err(error::missing(&self.path(name), what));
             }
         }
         Ok(())
@@ -224,10 +224,10 @@ fn check_file(host: &Host, dir: &Path, file: &ListedFile) -> Result<()> {
     let len_bytes = opened.len_bytes().map_err(failed)?;
     if len_bytes != file.len_bytes {
         let what = format!("it has {len_bytes} bytes, and had {} when the backup was made", file.len_bytes);
-        return Err(Error::corrupt(&path, len_bytes.min(file.len_bytes), what));
+        return Err(error::corrupt(&path, len_bytes.min(file.len_bytes), what));
     }
     if tail_hash(&*opened, len_bytes).map_err(failed)? != file.tail_hash {
-        return Err(Error::corrupt(&path, 0, "its end is not what it was when the backup was made"));
+        return Err(error::corrupt(&path, 0, "its end is not what it was when the backup was made"));
     }
     Ok(())
 }
@@ -238,7 +238,7 @@ pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
     let Some(bytes) = read_small(&*host.files, &path, FORMAT_FILE_BYTES_MAX as u64)? else {
         return Err(Error::new(ErrorKind::Corruption, format!("{} is missing", path.display())));
     };
-    let version = Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+    let version = Version::decode(&bytes).map_err(|cause| error::corrupt(&path, 0, cause))?;
     if !version.is_readable() {
         let message = format!("{} was written in a newer format", dir.display());
         return Err(Error::new(ErrorKind::NewerFormat, message));

@@ -12,7 +12,7 @@ use std::io::BufRead;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, counted};
 use folddb_rules::IndexRule;
-use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::table_rules::{Custom, StoredRules, TableRules};
 use folddb_rules::time::moment;
 
 use crate::batch::Batch;

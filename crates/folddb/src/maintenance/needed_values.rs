@@ -22,7 +22,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, records};
 use folddb_manifest::State;
 use folddb_rules::KeyOrder;
-use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::table_rules::{Custom, StoredRules, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::maintenance::closed_index::{AtRest, is_hashed};

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq as RawSeq};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq as RawSeq, error};
 use folddb_host::{Host, LockMode};
 use folddb_layout::backup::BackupList;
 use folddb_layout::file_name::FileName;
@@ -329,7 +329,7 @@ impl Making<'_> {
         let mut bytes = vec![0; SEGMENT_HEADER_BYTES];
         file.read_exact_at(0, &mut bytes).map_err(failed)?;
         let header =
-            SegmentHeader::decode(&bytes, number).map_err(|cause| Error::corrupt(&from, 0, cause))?;
+            SegmentHeader::decode(&bytes, number).map_err(|cause| error::corrupt(&from, 0, cause))?;
         if header.first_lsn >= end_lsn {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_layout::version::Version;
 use folddb_manifest::{Examined, State, TableState};
 use folddb_rules::KeyOrder;
-use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::table_rules::{BoundRules, StoredRules, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::maintenance::finding::{Finding, Loss};

@@ -19,9 +19,9 @@ use crate::table::bytes::BytesTable;
 use crate::uncommitted::{Inside, OwnWrites, applied};
 use folddb_engine::read::get::TakeValue;
 use folddb_engine::read::get_many;
-use folddb_engine::read::locate::{Locate, Located};
-use folddb_engine::values::head::Head;
-use folddb_engine::write::stream::ValueReader;
+use folddb_engine::read::locate::{self, Locate, Located};
+use folddb_engine::values::head::{self, Head};
+use folddb_engine::write::stream::{self, ValueReader};
 
 /// A table of keys `K` and values `V` as of a snapshot, or in a transaction. It keeps the snapshot
 /// as long as it lives.
@@ -118,7 +118,7 @@ impl BytesTableAt {
     /// As [`Reader::get`](crate::Reader::get).
     pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
         match self.own_value(key)? {
-            Some(value) => Ok(value.map(|value| Head::of_value(self.table.core(), key, &value))),
+            Some(value) => Ok(value.map(|value| head::of_value(self.table.core(), key, &value))),
             None => self.past.head(&self.table, key),
         }
     }
@@ -130,8 +130,7 @@ impl BytesTableAt {
     pub fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
         match self.own_value(key)? {
             Some(value) => {
-                Ok(value
-                    .map(|value| ValueReader::of_value(self.table.engine(), self.table.core(), key, value)))
+                Ok(value.map(|value| stream::reader_of(self.table.engine(), self.table.core(), key, value)))
             }
             None => self.past.read(&self.table, key),
         }
@@ -143,7 +142,7 @@ impl BytesTableAt {
     /// As [`Reader::get`](crate::Reader::get).
     pub fn locate(&self, key: &[u8], how: Locate) -> Result<Option<Located>> {
         match self.own_value(key)? {
-            Some(value) => Ok(value.map(Located::of_value)),
+            Some(value) => Ok(value.map(locate::of_value)),
             None => self.past.locate(&self.table, key, how),
         }
     }

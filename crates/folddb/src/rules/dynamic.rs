@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use folddb_base::Result;
 use folddb_rules::codec::{CodecError, ValueCodec};
-use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::table_rules::{BoundRules, StoredRules, TableRules};
 use folddb_rules::{Datum, Fold, KeyOrder};
 
 use crate::options::Options;

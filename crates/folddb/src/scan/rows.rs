@@ -22,7 +22,7 @@ use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::At;
-use folddb_engine::values::head::Head;
+use folddb_engine::values::head::{self, Head};
 use folddb_engine::write::read_set::Passed;
 
 /// See [`AnyRows::stands`].
@@ -203,7 +203,7 @@ impl InsideRows {
     fn head(&mut self) -> Option<(&[u8], Head)> {
         if let Some((key, value)) = &self.shown {
             let table = self.base.stands().0.1;
-            return Some((key, Head::of_value(table, key, value)));
+            return Some((key, head::of_value(table, key, value)));
         }
         let head = self.base.head()?;
         Some((self.base.row().0, head))

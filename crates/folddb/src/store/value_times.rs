@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use folddb_base::{Error, Record, Result, Rope};
+use folddb_base::{Record, Result, Rope, error};
 use folddb_rules::time::moment;
 use folddb_run::{Depth, Fault, Inspect, examine};
 
@@ -48,7 +48,7 @@ impl Store {
             for file in table.part_files().values().filter(|file| !file.part.facts().values.is_empty()) {
                 examine(&file.part, Depth::Records, &mut found);
                 if let Some(fault) = found.fault.take() {
-                    return Err(Error::corrupt(file.part.path(), fault.offset, fault.what));
+                    return Err(error::corrupt(file.part.path(), fault.offset, fault.what));
                 }
             }
         }

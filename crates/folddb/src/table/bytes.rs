@@ -27,7 +27,7 @@ use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::values::head::Head;
-use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
+use folddb_engine::write::encoded_batch::{Encoded, WriteOp, kind_of};
 use folddb_engine::write::ops::Lifetime;
 use folddb_engine::write::stream::{ValueReader, ValueWriter, whole_because};
 use folddb_engine::write::{commit, stream};
@@ -109,7 +109,7 @@ impl BytesTable {
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
-        self.push(op.kind(), key, value)
+        self.push(kind_of(op), key, value)
     }
 
     /// Sets the value of `key`.
@@ -186,7 +186,7 @@ impl BytesTable {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`], naming the table and what is wrong.
     pub fn check(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
-        BytesTable::check_row(&self.core, op.kind(), key, value)
+        BytesTable::check_row(&self.core, kind_of(op), key, value)
     }
 
     pub(crate) fn check_row(table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) -> Result<()> {
@@ -295,7 +295,7 @@ impl BytesTable {
     /// As [`Table::writer`](crate::Table::writer); a key that is not of the table's type.
     pub fn writer(&self, op: WriteOp, key: &[u8]) -> Result<ValueWriter> {
         self.check(WriteOp::Delete, key, &[])?;
-        ValueWriter::new(self.engine(), &self.core, op.kind(), key, (self.durability, self.lifetime))
+        stream::writer(self.engine(), &self.core, kind_of(op), key, (self.durability, self.lifetime))
     }
 
     /// A reader of the value of `key`. See [`Reader::read`](crate::Reader::read).

@@ -7,7 +7,7 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_merge::tier_of;
-use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
+use folddb_rules::table_rules::{BoundRules, Custom, StoredRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
 use folddb_engine::background::merge;

@@ -12,7 +12,7 @@ use crate::scan::cursor::{Cursor, Resume};
 use crate::scan::typed::Scan;
 use crate::table::bytes::{BytesTable, with_buffers, wrong};
 use folddb_engine::options::Durability;
-use folddb_engine::read::history::HistoryEntry;
+use folddb_engine::read::history::{self, HistoryEntry};
 use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
@@ -255,8 +255,9 @@ impl<K: Key, V: Value> Table<K, V> {
     ) -> Result<Vec<HistoryEntry<Option<V>>>> {
         let key = encoded_key(key);
         let decode = |value: Vec<u8>| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause));
-        let typed =
-            |version: HistoryEntry<Option<Vec<u8>>>| version.try_map(|value| value.map(decode).transpose());
+        let typed = |entry: HistoryEntry<Option<Vec<u8>>>| {
+            history::try_map(entry, |value| value.map(decode).transpose())
+        };
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
     }
 

@@ -25,7 +25,7 @@ use folddb_engine::read::terms::{Taken, take_terms};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::At;
-use folddb_engine::values::head::Head;
+use folddb_engine::values::head;
 
 /// See the top of this file.
 pub(crate) struct OwnFound {
@@ -112,7 +112,7 @@ impl OwnFound {
             take_terms(extractor, table, key, Taken::Value(&value), &mut lookup.terms);
             match want {
                 Want::Key => {}
-                Want::Head => lookup.head = Some(Head::of_value(table, key, &value)),
+                Want::Head => lookup.head = Some(head::of_value(table, key, &value)),
                 Want::Value => lookup.value = value,
             }
             Some(lookup)

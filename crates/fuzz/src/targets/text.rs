@@ -6,7 +6,7 @@ use std::sync::Arc;
 use folddb_rules::codec::KeyCodec;
 use folddb_rules::datum::Datum;
 use folddb_rules::folds::{Columns, FoldSpec, Record, SPECS};
-use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::table_rules::{Custom, StoredRules, TableRules};
 use folddb_rules::{Fold, IndexRule, ParseError};
 
 use crate::carve::Carver;

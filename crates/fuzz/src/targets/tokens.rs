@@ -6,7 +6,7 @@ use folddb_base::TableId;
 use folddb_base::checksum::hash64;
 use folddb_base::stream::Direction;
 use folddb_layout::cursor_token::CursorToken;
-use folddb_layout::digest::Digest;
+use folddb_layout::digest::{Digest, add_row};
 
 use crate::target::Target;
 
@@ -61,7 +61,8 @@ fn digest(input: &[u8]) {
 fn digest_seeds() -> Vec<Vec<u8>> {
     let made = |depth, rows: u64| {
         let mut digest = Digest::new(depth, 5, "key bytes, fold sum:u64");
-        (0..rows).for_each(|row| digest.take(&row.to_be_bytes(), row, row as u32, row.checked_sub(1)));
+        (0..rows)
+            .for_each(|row| add_row(&mut digest, &row.to_be_bytes(), row, row as u32, row.checked_sub(1)));
         digest.to_bytes()
     };
     vec![made(0, 0), made(0, 3), made(1, 40)]

@@ -1,7 +1,7 @@
 //! LZ4 (Yann Collet) of the body of a block.
 //!
 //! Without the feature `lz4`, nothing is compressed and nothing compressed can be read: a table
-//! that needs it is refused earlier, by name (`TableRules::bind`).
+//! that needs it is refused earlier, by name (`StoredRules::bind`).
 
 /// Compresses into the front of `scratch`, which grows as needed. Returns the compressed length.
 #[cfg(feature = "lz4")]

@@ -10,7 +10,7 @@ fn digest(depth: u8, rows: impl IntoIterator<Item = u64>) -> Digest {
     let mut made = Digest::new(depth, 9, MEANING);
     for number in rows {
         let (key, size_bytes, hash) = row(number);
-        made.take(&key, size_bytes, hash, number.checked_sub(500));
+        add_row(&mut made, &key, size_bytes, hash, number.checked_sub(500));
     }
     made
 }
@@ -33,7 +33,7 @@ fn what_differs_is_found_down_the_tree_and_nothing_else_is() {
     assert_eq!(mine.root(), theirs.root());
     assert!(mine.differing(&theirs).unwrap().is_empty());
     let (key, size_bytes, hash) = row(5000);
-    theirs.take(&key, size_bytes, hash, None);
+    add_row(&mut theirs, &key, size_bytes, hash, None);
     let leaf = theirs.leaf_of(&key);
     assert_eq!(mine.differing(&theirs).unwrap(), [leaf]);
     for level in 0..=3 {
@@ -47,7 +47,7 @@ fn what_differs_is_found_down_the_tree_and_nothing_else_is() {
 fn key_size_hash_deadline_and_meaning_all_count() {
     let of = |key: &[u8], size_bytes, hash, deadline_ms, meaning| {
         let mut made = Digest::new(2, 0, meaning);
-        made.take(key, size_bytes, hash, deadline_ms);
+        add_row(&mut made, key, size_bytes, hash, deadline_ms);
         made.root()
     };
     let one = of(b"a", 1, 1, Some(1), MEANING);

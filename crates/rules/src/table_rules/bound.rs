@@ -40,8 +40,7 @@ impl TableRules {
     /// # Errors
     /// [`ErrorKind::RulesMismatch`] if the order or the compression is not available: without them
     /// nothing can be found.
-    #[doc(hidden)] // of the engine; users have `folddb::DynamicRules`
-    pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
+    pub(crate) fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
         self.check_compression()?;
         let order = self.bind_order(custom)?;
         let (fold, missing) = match self.bind_fold(custom) {

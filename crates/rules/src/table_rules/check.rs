@@ -96,13 +96,22 @@ impl TableRules {
         Ok(())
     }
 
+    /// Checks that a table may be created with these rules by a program without custom folds, orders
+    /// and heads. `Store::check_table` does so for a program with those of its options.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or
+    /// missing.
+    pub fn check(&self) -> Result<(), Error> {
+        self.validate(&Custom::default())
+    }
+
     /// Checks that a table may be created with these rules and the available functions.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or
     /// missing.
-    #[doc(hidden)] // of the engine; users have `folddb::Store::check_table`
-    pub fn validate(&self, custom: &Custom) -> Result<(), Error> {
+    pub(crate) fn validate(&self, custom: &Custom) -> Result<(), Error> {
         if !BLOCK_BYTES.contains(&self.block_bytes) {
             let (least, most) = BLOCK_BYTES.into_inner();
             let found = self.block_bytes;

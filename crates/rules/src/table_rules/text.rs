@@ -92,8 +92,7 @@ impl TableRules {
     /// # Errors
     /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`]
     /// for what is not of this form at all.
-    #[doc(hidden)] // of the store; users have `text.parse::<TableRules>()`
-    pub fn from_stored(text: &str) -> Result<TableRules, Error> {
+    pub(crate) fn from_stored(text: &str) -> Result<TableRules, Error> {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
         if first != FIRST_LINE {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, Result};
+use folddb_base::{Error, Result, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::relocated::RELOCATED_HEADER_BYTES;
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
@@ -133,7 +133,7 @@ impl Source {
     }
 
     fn damaged(&self, offset: u64, what: &str) -> CopyFault {
-        CopyFault::Source(Error::corrupt(&self.path, offset, what))
+        CopyFault::Source(error::corrupt(&self.path, offset, what))
     }
 
     /// Frees the memory of the window until the next record is copied.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::Pointer;
-use folddb_base::{Error, FileNumber, Result, TableId, ValuePlace};
+use folddb_base::{Error, FileNumber, Result, TableId, ValuePlace, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::relocated::{
     Carried, Footer, MAP_PAGE_BYTES, Move, Page, RELOCATED_FOOTER_BYTES, RELOCATED_HEADER_BYTES, Top,
@@ -47,7 +47,7 @@ impl RelocatedFile {
         let path = relocated_path(dir, number);
         let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
         let file = opened.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+            std::io::ErrorKind::NotFound => error::corrupt(&path, 0, "it holds values, and it is not there"),
             _ => Error::io("open", &path, error),
         })?;
         let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
@@ -55,9 +55,9 @@ impl RelocatedFile {
             let mut bytes = vec![0; len];
             read_at(&*file, &path, offset, &mut bytes).map(|()| bytes)
         };
-        let damaged = |offset: u64, cause| Error::corrupt(&path, offset, cause);
+        let damaged = |offset: u64, cause| error::corrupt(&path, offset, cause);
         if file_bytes < (RELOCATED_HEADER_BYTES + RELOCATED_FOOTER_BYTES) as u64 {
-            return Err(Error::corrupt(&path, file_bytes, "too short for a file of relocated values"));
+            return Err(error::corrupt(&path, file_bytes, "too short for a file of relocated values"));
         }
         check_header(&read(0, RELOCATED_HEADER_BYTES)?, number).map_err(|cause| damaged(0, cause))?;
         let footer_at = file_bytes - RELOCATED_FOOTER_BYTES as u64;
@@ -133,12 +133,12 @@ impl RelocatedFile {
                 "its map does not have unit {} of segment {}, and a pointer leads there",
                 place.unit, place.segment
             );
-            Error::corrupt(&self.path, offset, what)
+            error::corrupt(&self.path, offset, what)
         };
         let offset = self.top.page_of(place.segment, place.unit).ok_or_else(|| lost(self.top.map_at))?;
         let page = page_at(offset)?;
         let page = Page::of_checked(&page, place.segment)
-            .map_err(|cause| Error::corrupt(&self.path, offset, cause))?;
+            .map_err(|cause| error::corrupt(&self.path, offset, cause))?;
         page.find(place.unit).ok_or_else(|| lost(offset))
     }
 
@@ -149,7 +149,7 @@ impl RelocatedFile {
     pub fn read_page(&self, offset: u64) -> Result<Arc<[u8]>> {
         let mut bytes = vec![0; MAP_PAGE_BYTES];
         read_at(&*self.file, &self.path, offset, &mut bytes)?;
-        let damaged = |cause| Error::corrupt(&self.path, offset, cause);
+        let damaged = |cause| error::corrupt(&self.path, offset, cause);
         let segment = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
         Page::open(&bytes, (self.number, offset), segment).map_err(damaged)?;
         Ok(bytes.into())
@@ -163,7 +163,7 @@ impl RelocatedFile {
         let mut last = None;
         for offset in self.top.pages(segment) {
             let bytes = self.read_page(offset)?;
-            let damaged = |cause| Error::corrupt(&self.path, offset, cause);
+            let damaged = |cause| error::corrupt(&self.path, offset, cause);
             let page = Page::of_checked(&bytes, segment).map_err(|cause| damaged(cause.to_string()))?;
             for one in page.moves() {
                 if last.is_some_and(|last| last >= one.old) {

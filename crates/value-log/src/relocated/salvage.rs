@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{Error, FileNumber, Result, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::relocated::{
     Carried, Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, Move, Page, RELOCATED_FOOTER_BYTES,
@@ -154,7 +154,7 @@ fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops:
         pages.pop();
     }
     if pages.is_empty() {
-        return Err(Error::corrupt(
+        return Err(error::corrupt(
             path,
             range.start,
             "no page of its map is whole, so nothing leads to its values",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, error};
 use folddb_journal::follow::Written;
 use folddb_layout::frame;
 use folddb_run::Shared;
@@ -80,13 +80,13 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
     }
     let state = &feed.manifest.state;
     if frame::records(&frame.payload).flatten().any(|record| record.table.0 >= state.next_table_id) {
-        return Err(Error::lacking(format!("a batch at seq {} is of an unknown table", frame.first_seq)));
+        return Err(error::lacking(format!("a batch at seq {} is of an unknown table", frame.first_seq)));
     }
     let (last_seq, mark) = (frame.last_seq(), frame.mark());
     if !goes_on_with(feed, frame) {
         let dir = feed.dir.display();
         let (from, to) = (feed.followed_seq, frame.first_seq);
-        return Err(Error::lacking(format!("the log in {dir} goes from seq {from} to seq {to}")));
+        return Err(error::lacking(format!("the log in {dir} goes from seq {from} to seq {to}")));
     }
     feed.followed_seq = last_seq;
     if frame.first_seq <= feed.place.seq {
@@ -188,5 +188,5 @@ fn check_no_file(feed: &SecondaryFeed) -> Result<bool> {
         false => return Ok(false),
     };
     let dir = feed.dir.display();
-    Err(Error::lacking(format!("the log in {dir} has no segment with a whole header at LSN {lsn}: {why}")))
+    Err(error::lacking(format!("the log in {dir} has no segment with a whole header at LSN {lsn}: {why}")))
 }

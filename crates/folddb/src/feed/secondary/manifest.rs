@@ -8,7 +8,7 @@ use folddb_host::Host;
 use folddb_host::sync::thread;
 use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{StoredRules, TableRules};
 
 use folddb_engine::recovery::replay::replay_from;
 use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, may_pass};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
 use folddb_host::ReadFile;
 use folddb_layout::backup::{ListedFile, Origin};
 use folddb_layout::file_name::FileName;
@@ -168,7 +168,7 @@ fn open(making: &Making<'_>, name: FileName, path: &Path) -> Result<Arc<dyn Read
     };
     making.files().open(path).map_err(|error| match is_gone(&error) {
         true if making.engine.options.underlying.is_some() => removed_by_writer(path),
-        true => Error::missing(path, "a value is in it"),
+        true => error::missing(path, "a value is in it"),
         false => Error::io("open", path, error),
     })
 }

@@ -1,7 +1,7 @@
 use folddb_base::{Op, OpBuf};
 use folddb_rules::Datum;
 use folddb_rules::codec::KeyCodec;
-use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_rules::table_rules::{BoundRules, StoredRules, TableRules};
 
 use super::{Content, Line, RowWriter, Said, Totals, parse, put_end, put_start, put_table};
 use folddb_engine::write::encoded_batch::WriteOp;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, Record, RecordSink, Result, Seq};
+use folddb_base::{Error, Record, RecordSink, Result, Seq, error};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, TableState};
 use folddb_rules::KeyOrder;
@@ -66,7 +66,7 @@ fn salvage_part(
     let opened = Part::open(files, &path, part.file, &rules.order, &repairer.shared);
     let opened = opened.and_then(|opened| match opened.facts().file_bytes == part.file_bytes {
         true => Ok(opened),
-        false => Err(Error::corrupt(&path, 0, "its length is not what the manifest says")),
+        false => Err(error::corrupt(&path, 0, "its length is not what the manifest says")),
     });
     if let Ok(opened) = &opened {
         let mut look = Faults { any: false, lost: LostValues::new(values, table.id, repairer.draft) };

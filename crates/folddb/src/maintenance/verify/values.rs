@@ -1,6 +1,6 @@
 //! Checks the listed files of values: existence, length and framing.
 
-use folddb_base::{Error, FileNumber, Result};
+use folddb_base::{Error, FileNumber, Result, error};
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::State;
@@ -43,7 +43,7 @@ fn check_own_header(verifier: &Verifier<'_>, number: FileNumber) -> Result<()> {
     let mut header = vec![0; VALUES_HEADER_BYTES];
     let read = verifier.options.host.files.open(&path).and_then(|file| file.read_exact_at(0, &mut header));
     read.map_err(|error| Error::io("read", &path, error))?;
-    check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
+    check_header(&header, number).map_err(|cause| error::corrupt(&path, 0, cause))
 }
 
 /// Checks header, top and footer of each listed file of relocated values; if deep, also every page
