@@ -110,148 +110,116 @@ pub fn put_edit(
 /// Appends the fields of a change and returns its tag.
 fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
     match change {
-        Change::SetStore { store_id, next_table_id } => {
-            out.extend_from_slice(&store_id.to_le_bytes());
-            put_varint(out, u64::from(*next_table_id));
-            1
-        }
-        Change::ReserveNumbers { next_number } => {
-            put_varint(out, *next_number);
-            2
-        }
+        Change::SetStore { store_id, next_table_id } => put_store(out, *store_id, *next_table_id),
+        Change::ReserveNumbers { next_number } => numbers(2, out, &[*next_number]),
         Change::Horizon { last_seq, log_start_lsn, durable_lsn } => {
-            put_varints(out, &[*last_seq, *log_start_lsn, *durable_lsn]);
-            3
+            numbers(3, out, &[*last_seq, *log_start_lsn, *durable_lsn])
         }
         Change::CreateTable { table, name, rules_text } => {
-            put_varint(out, u64::from(table.0));
-            put_slice(out, name.as_bytes());
-            put_slice(out, rules_text.as_bytes());
-            4
+            of_table(4, out, *table, &[name.as_bytes(), rules_text.as_bytes()], &[])
         }
-        Change::DropTable { table } => {
-            put_varint(out, u64::from(table.0));
-            5
-        }
-        Change::Flushed { table, seq } => {
-            put_varints(out, &[u64::from(table.0), *seq]);
-            6
-        }
+        Change::DropTable { table } => numbers(5, out, &[u64::from(table.0)]),
+        Change::Flushed { table, seq } => numbers(6, out, &[u64::from(table.0), *seq]),
         Change::AddPart { table, run, tier, age, part } => {
-            put_varints(out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
-            put_part(out, part);
-            7
+            numbers(7, out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
+            put_part(7, out, part)
         }
-        Change::RemovePart { table, run, file } => {
-            put_varints(out, &[u64::from(table.0), run.0, file.0]);
-            8
-        }
+        Change::RemovePart { table, run, file } => numbers(8, out, &[u64::from(table.0), run.0, file.0]),
         Change::TrimPart { table, run, file, low } => {
-            put_varints(out, &[u64::from(table.0), run.0, file.0]);
-            put_slice(out, low);
-            9
+            numbers(9, out, &[u64::from(table.0), run.0, file.0]);
+            slice(9, out, low)
         }
         Change::MoveRun { table, run, tier, age } => {
-            put_varints(out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
-            10
+            numbers(10, out, &[u64::from(table.0), run.0, u64::from(*tier), *age])
         }
-        Change::AddRangeDelete { table, from, to, seq } => {
-            put_varint(out, u64::from(table.0));
-            put_slice(out, from);
-            put_slice(out, to);
-            put_varint(out, *seq);
-            11
-        }
-        Change::RetireRangeDelete { table, seq } => {
-            put_varints(out, &[u64::from(table.0), *seq]);
-            12
-        }
-        Change::LogOpen { open } => {
-            out.push(u8::from(*open));
-            13
-        }
-        Change::LogCopied { copied } => {
-            out.push(u8::from(*copied));
-            21
-        }
-        Change::AddValues { segment } => {
-            put_varint(out, segment.0);
-            14
-        }
-        Change::SealValues { segment, end } => {
-            put_varints(out, &[segment.0, *end]);
-            15
-        }
-        Change::RemoveValues { segment } => {
-            put_varint(out, segment.0);
-            16
-        }
-        Change::MoveValues { file, file_bytes, segments } => {
-            put_varints(out, &[file.0, *file_bytes, segments.len() as u64]);
-            segments.iter().for_each(|segment| put_varint(out, segment.0));
-            17
-        }
-        Change::AddDirectory { segment } => {
-            put_varint(out, segment.0);
-            18
-        }
+        Change::AddRangeDelete { table, from, to, seq } => of_table(11, out, *table, &[from, to], &[*seq]),
+        Change::RetireRangeDelete { table, seq } => numbers(12, out, &[u64::from(table.0), *seq]),
+        Change::LogOpen { open } => flag(13, out, *open),
+        Change::AddValues { segment } => numbers(14, out, &[segment.0]),
+        Change::SealValues { segment, end } => numbers(15, out, &[segment.0, *end]),
+        Change::RemoveValues { segment } => numbers(16, out, &[segment.0]),
+        Change::MoveValues { file, file_bytes, segments } => put_moved(out, *file, *file_bytes, segments),
+        Change::AddDirectory { segment } => numbers(18, out, &[segment.0]),
         Change::SealDirectory { segment, bytes, value_files } => {
-            put_varints(out, &[segment.0, *bytes, *value_files]);
-            19
+            numbers(19, out, &[segment.0, *bytes, *value_files])
         }
-        Change::Require { features } => {
-            put_varint(out, *features);
-            20
-        }
-        Change::SaveIndex { table, index } => {
-            put_index(out, *table, index);
-            32
-        }
-        Change::SaveChanges { table, changes } => {
-            put_index(out, *table, changes);
-            33
-        }
-        Change::BuildIndex { table, stand } => {
-            put_varints(out, &[u64::from(table.0), stand.since]);
-            out.push(u8::from(stand.building.is_some()));
-            put_slice(out, stand.building.as_deref().unwrap_or_default());
-            48
-        }
-        Change::Times { entries } => {
-            let (mut pairs, mut before) = (Vec::new(), (0, 0));
-            for &(seq, time_ms) in entries {
-                put_varints(&mut pairs, &[seq.wrapping_sub(before.0), time_ms.wrapping_sub(before.1)]);
-                before = (seq, time_ms);
-            }
-            put_slice(out, &pairs);
-            24
-        }
+        Change::Require { features } => numbers(20, out, &[*features]),
+        Change::LogCopied { copied } => flag(21, out, *copied),
+        Change::Times { entries } => put_times(out, entries),
+        Change::SaveIndex { table, index } => put_index(32, out, *table, index),
+        Change::SaveChanges { table, changes } => put_index(33, out, *table, changes),
         Change::SetFeed { feed } => {
             feed.put(out);
             40
         }
-        Change::DropFeed { name } => {
-            put_slice(out, name.as_bytes());
-            41
-        }
+        Change::DropFeed { name } => slice(41, out, name.as_bytes()),
         Change::ArchiveLog { file, first_lsn, next_lsn } => {
-            put_varints(out, &[file.0, *first_lsn, *next_lsn]);
-            42
+            numbers(42, out, &[file.0, *first_lsn, *next_lsn])
         }
         Change::NoteTable { note } => {
             note.put(out);
             43
         }
+        Change::BuildIndex { table, stand } => put_stand(out, *table, stand),
     }
 }
 
-fn put_index(out: &mut Vec<u8>, table: TableId, index: &IndexState) {
+// Each returns the tag of the change that it writes, or writes a part of.
+
+fn numbers(tag: u8, out: &mut Vec<u8>, numbers: &[u64]) -> u8 {
+    put_varints(out, numbers);
+    tag
+}
+
+fn slice(tag: u8, out: &mut Vec<u8>, bytes: &[u8]) -> u8 {
+    put_slice(out, bytes);
+    tag
+}
+
+fn flag(tag: u8, out: &mut Vec<u8>, is: bool) -> u8 {
+    out.push(u8::from(is));
+    tag
+}
+
+fn of_table(tag: u8, out: &mut Vec<u8>, table: TableId, slices: &[&[u8]], last: &[u64]) -> u8 {
+    put_varint(out, u64::from(table.0));
+    slices.iter().for_each(|bytes| put_slice(out, bytes));
+    numbers(tag, out, last)
+}
+
+fn put_store(out: &mut Vec<u8>, store_id: u128, next_table_id: u32) -> u8 {
+    out.extend_from_slice(&store_id.to_le_bytes());
+    numbers(1, out, &[u64::from(next_table_id)])
+}
+
+fn put_moved(out: &mut Vec<u8>, file: FileNumber, file_bytes: u64, segments: &[FileNumber]) -> u8 {
+    put_varints(out, &[file.0, file_bytes, segments.len() as u64]);
+    segments.iter().for_each(|segment| put_varint(out, segment.0));
+    17
+}
+
+fn put_times(out: &mut Vec<u8>, entries: &[(Seq, u64)]) -> u8 {
+    let (mut pairs, mut before) = (Vec::new(), (0, 0));
+    for &(seq, time_ms) in entries {
+        put_varints(&mut pairs, &[seq.wrapping_sub(before.0), time_ms.wrapping_sub(before.1)]);
+        before = (seq, time_ms);
+    }
+    slice(24, out, &pairs)
+}
+
+fn put_stand(out: &mut Vec<u8>, table: TableId, stand: &IndexStand) -> u8 {
+    put_varints(out, &[u64::from(table.0), stand.since]);
+    flag(48, out, stand.building.is_some());
+    slice(48, out, stand.building.as_deref().unwrap_or_default())
+}
+
+fn put_index(tag: u8, out: &mut Vec<u8>, table: TableId, index: &IndexState) -> u8 {
     put_varints(out, &[u64::from(table.0), index.file.0, index.file_bytes, index.keys, index.max_seq]);
     let mut segments = Vec::new();
     for one in &index.segments {
         put_varints(&mut segments, &[one.segment, one.records, one.bytes, one.end]);
     }
-    put_slice(out, &segments);
+    slice(tag, out, &segments)
 }
 
 fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
@@ -260,12 +228,12 @@ fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-fn put_part(out: &mut Vec<u8>, part: &PartState) {
+fn put_part(tag: u8, out: &mut Vec<u8>, part: &PartState) -> u8 {
     put_varints(out, &[part.file.0, part.file_bytes, part.records]);
     put_slice(out, &part.low);
     put_slice(out, &part.high);
     put_varints(out, &[part.min_seq, part.max_seq, part.deletes, part.live_bytes]);
-    out.push(u8::from(part.trimmed));
+    flag(tag, out, part.trimmed)
 }
 
 /// A frame, checked except for its changes.
@@ -440,17 +408,17 @@ impl Fields<'_> {
 
 /// Reads the fields of a change, in the order in which they are named here.
 fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
+    match tag {
+        4..=12 | 32 | 33 | 48 => read_table_change(tag, fields),
+        14..=19 => read_values_change(tag, fields),
+        40..=43 => read_feed_change(tag, fields),
+        _ => read_store_change(tag, fields),
+    }
+}
+
+/// A change to a table, its runs or its index.
+fn read_table_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
     Ok(match tag {
-        1 => {
-            let store_id = fields.store_id()?;
-            Change::SetStore { store_id, next_table_id: fields.table()?.0 }
-        }
-        2 => Change::ReserveNumbers { next_number: fields.number()? },
-        3 => Change::Horizon {
-            last_seq: fields.number()?,
-            log_start_lsn: fields.number()?,
-            durable_lsn: fields.number()?,
-        },
         4 => Change::CreateTable { table: fields.table()?, name: fields.text()?, rules_text: fields.text()? },
         5 => Change::DropTable { table: fields.table()? },
         6 => Change::Flushed { table: fields.table()?, seq: fields.number()? },
@@ -481,32 +449,37 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             seq: fields.number()?,
         },
         12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
-        13 => Change::LogOpen { open: fields.flag()? },
+        32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
+        33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
+        48 => Change::BuildIndex { table: fields.table()?, stand: fields.stand()? },
+        _ => return Err(Malformed::Tag),
+    })
+}
+
+/// A change to the files of the value log.
+fn read_values_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
+    Ok(match tag {
         14 => Change::AddValues { segment: fields.file()? },
         15 => Change::SealValues { segment: fields.file()?, end: fields.number()? },
         16 => Change::RemoveValues { segment: fields.file()? },
+        17 => Change::MoveValues {
+            file: fields.file()?,
+            file_bytes: fields.number()?,
+            segments: fields.files()?,
+        },
         18 => Change::AddDirectory { segment: fields.file()? },
         19 => Change::SealDirectory {
             segment: fields.file()?,
             bytes: fields.number()?,
             value_files: fields.number()?,
         },
-        20 => {
-            let features = fields.number()?;
-            if features & !FEATURES_KNOWN != 0 {
-                return Err(Malformed::Tag);
-            }
-            Change::Require { features }
-        }
-        21 => Change::LogCopied { copied: fields.flag()? },
-        32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
-        33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
-        17 => Change::MoveValues {
-            file: fields.file()?,
-            file_bytes: fields.number()?,
-            segments: fields.files()?,
-        },
-        24 => Change::Times { entries: fields.times()? },
+        _ => return Err(Malformed::Tag),
+    })
+}
+
+/// A change to feeds, or to what is held for them.
+fn read_feed_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
+    Ok(match tag {
         40 => Change::SetFeed { feed: FeedState::read(&mut fields.0)? },
         41 => Change::DropFeed { name: fields.text()? },
         42 => Change::ArchiveLog {
@@ -515,7 +488,33 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             next_lsn: fields.number()?,
         },
         43 => Change::NoteTable { note: TableNote::read(&mut fields.0)? },
-        48 => Change::BuildIndex { table: fields.table()?, stand: fields.stand()? },
+        _ => return Err(Malformed::Tag),
+    })
+}
+
+/// A change to the store as a whole.
+fn read_store_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
+    Ok(match tag {
+        1 => {
+            let store_id = fields.store_id()?;
+            Change::SetStore { store_id, next_table_id: fields.table()?.0 }
+        }
+        2 => Change::ReserveNumbers { next_number: fields.number()? },
+        3 => Change::Horizon {
+            last_seq: fields.number()?,
+            log_start_lsn: fields.number()?,
+            durable_lsn: fields.number()?,
+        },
+        13 => Change::LogOpen { open: fields.flag()? },
+        20 => {
+            let features = fields.number()?;
+            if features & !FEATURES_KNOWN != 0 {
+                return Err(Malformed::Tag);
+            }
+            Change::Require { features }
+        }
+        21 => Change::LogCopied { copied: fields.flag()? },
+        24 => Change::Times { entries: fields.times()? },
         _ => return Err(Malformed::Tag),
     })
 }
