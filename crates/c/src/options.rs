@@ -83,7 +83,6 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
     let number = || parsed::<u64>(name, value, "a whole number");
     let size = || parsed::<usize>(name, value, "a whole number");
     let bound = || if value == "none" { Ok(None) } else { number().map(Some) };
-    let is = || parsed::<bool>(name, value, "true or false");
     let age = || Ok::<_, Error>(bound()?.map(Duration::from_millis));
     Ok(match name {
         "memory_bytes" => options.memory_bytes(size()?),
@@ -102,6 +101,16 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
             "manual" => BackgroundWork::Manual,
             _ => return Err(unlike(name, value, "threads or manual")),
         }),
+        _ => return tune(options, name, value),
+    })
+}
+
+/// A setting to change only after measuring.
+fn tune(options: Options, name: &str, value: &str) -> Result<Options> {
+    let number = || parsed::<u64>(name, value, "a whole number");
+    let size = || parsed::<usize>(name, value, "a whole number");
+    let is = || parsed::<bool>(name, value, "true or false");
+    Ok(match name {
         "merge_factor" => {
             let n = size()?;
             options.tuning(|tuning| tuning.merge_factor(n))
@@ -115,7 +124,7 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
             options.tuning(|tuning| tuning.open_files_max(n))
         }
         "index_bytes_max" => {
-            let n = bound()?;
+            let n = if value == "none" { None } else { Some(number()?) };
             options.tuning(|tuning| tuning.index_bytes_max(n))
         }
         "lock_in_memory" => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use folddb_base::bytes::Malformed;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 use folddb_layout::file_name::FileName;
-use folddb_layout::manifest_edit::Change;
+use folddb_layout::manifest_edit::{Change, IndexState};
 
 use crate::feeds::{ArchivedLog, Feeds};
 use crate::table::TableState;
@@ -81,8 +81,7 @@ impl State {
             Change::RemovePart { table, run, file } => self.table_mut(*table)?.remove_part(*run, *file)?,
             Change::TrimPart { table, run, file, low } => {
                 let part = self.table_mut(*table)?.part_mut(*run, *file)?;
-                part.low.clone_from(low);
-                part.trimmed = true;
+                (part.low, part.trimmed) = (low.clone(), true);
             }
             Change::MoveRun { table, run, tier, age } => {
                 self.table_mut(*table)?.move_run(*run, *tier, *age)?
@@ -98,38 +97,17 @@ impl State {
                 self.add_values(*segment)?;
                 self.directories.insert(*segment, None);
             }
-            Change::SealValues { segment, end } => {
-                let own = self.values.get_mut(segment).filter(|_| !self.directories.contains_key(segment));
-                *own.ok_or(Malformed::Bounds)? = Some(*end);
-            }
+            Change::SealValues { segment, end } => self.seal_values(*segment, *end)?,
             Change::SealDirectory { segment, bytes, value_files } => {
-                *self.directories.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*value_files);
-                self.values.insert(*segment, Some(*bytes));
+                self.seal_directory(*segment, *bytes, *value_files)?;
             }
-            Change::RemoveValues { segment } => {
-                self.directories.remove(segment);
-                if self.values.remove(segment).is_none() {
-                    self.relocated.remove(segment).ok_or(Malformed::Bounds)?;
-                    self.drop_empty_files();
-                }
-            }
+            Change::RemoveValues { segment } => self.remove_values(*segment)?,
             Change::MoveValues { file, file_bytes, segments } => {
                 self.move_values(*file, *file_bytes, segments)?;
             }
             Change::Require { features } => self.features |= features,
-            Change::SaveIndex { table, index } => {
-                let table = self.table_mut(*table)?;
-                (table.index, table.changes) = (Some(index.clone()), None);
-                self.reserve(index.file.0.saturating_add(1));
-            }
-            Change::SaveChanges { table, changes } => {
-                let table = self.table_mut(*table)?;
-                if table.index.is_none() {
-                    return Err(Malformed::Order);
-                }
-                table.changes = Some(changes.clone());
-                self.reserve(changes.file.0.saturating_add(1));
-            }
+            Change::SaveIndex { table, index } => self.save_index(*table, index)?,
+            Change::SaveChanges { table, changes } => self.save_changes(*table, changes)?,
             Change::BuildIndex { table, stand } => self.table_mut(*table)?.stand = stand.clone(),
             Change::Times { entries } => {
                 let times = Arc::make_mut(&mut self.times);
@@ -138,8 +116,8 @@ impl State {
             Change::SetFeed { feed } => self.feeds_mut().set(feed),
             Change::DropFeed { name } => self.feeds_mut().remove(name)?,
             Change::ArchiveLog { file, first_lsn, next_lsn } => {
-                let (file, first_lsn, next_lsn) = (*file, *first_lsn, *next_lsn);
-                self.feeds_mut().keep(ArchivedLog { file, first_lsn, next_lsn })?;
+                let archived = ArchivedLog { file: *file, first_lsn: *first_lsn, next_lsn: *next_lsn };
+                self.feeds_mut().keep(archived)?;
                 self.reserve(file.0.saturating_add(1));
             }
             Change::NoteTable { note } => self.feeds_mut().note(note)?,
@@ -237,6 +215,44 @@ impl State {
         }
         self.values.insert(segment, None);
         self.reserve(segment.0.saturating_add(1));
+        Ok(())
+    }
+
+    fn seal_values(&mut self, segment: FileNumber, end: u64) -> Result<(), Malformed> {
+        let own = self.values.get_mut(&segment).filter(|_| !self.directories.contains_key(&segment));
+        *own.ok_or(Malformed::Bounds)? = Some(end);
+        Ok(())
+    }
+
+    fn seal_directory(&mut self, segment: FileNumber, bytes: u64, files: u64) -> Result<(), Malformed> {
+        *self.directories.get_mut(&segment).ok_or(Malformed::Bounds)? = Some(files);
+        self.values.insert(segment, Some(bytes));
+        Ok(())
+    }
+
+    fn remove_values(&mut self, segment: FileNumber) -> Result<(), Malformed> {
+        self.directories.remove(&segment);
+        if self.values.remove(&segment).is_none() {
+            self.relocated.remove(&segment).ok_or(Malformed::Bounds)?;
+            self.drop_empty_files();
+        }
+        Ok(())
+    }
+
+    fn save_index(&mut self, table: TableId, index: &IndexState) -> Result<(), Malformed> {
+        let table = self.table_mut(table)?;
+        (table.index, table.changes) = (Some(index.clone()), None);
+        self.reserve(index.file.0.saturating_add(1));
+        Ok(())
+    }
+
+    fn save_changes(&mut self, table: TableId, changes: &IndexState) -> Result<(), Malformed> {
+        let table = self.table_mut(table)?;
+        if table.index.is_none() {
+            return Err(Malformed::Order);
+        }
+        table.changes = Some(changes.clone());
+        self.reserve(changes.file.0.saturating_add(1));
         Ok(())
     }
 

@@ -12,6 +12,8 @@ mod seen;
 mod links;
 #[path = "house/names.rs"]
 mod names;
+#[path = "house/functions.rs"]
+mod functions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

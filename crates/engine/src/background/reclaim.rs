@@ -93,16 +93,7 @@ pub(crate) fn reclaim_step_as(
         {
             return Ok(Some(swept));
         }
-        let hidden_bytes = hidden_values::hidden_value_bytes(engine);
-        let uncovers = background.merges.lock().uncovers_values();
-        let manifest = engine.manifest.lock(); // no part is installed in between
-        engine.check_open()?;
-        let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
-        let options =
-            reclaim_options(engine, want, hidden_values::unsettled(engine, manifest.state()), hidden_bytes);
-        let plan = plan_reclaim(&files, &options);
-        hidden_values::note_value_log(engine, &files, &options, uncovers || plan.is_some());
-        reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
+        begin(background, reclaiming, want)?;
     }
     let Some(mut job) = reclaiming.job.take() else {
         reclaiming.examined = Some(seen);
@@ -116,31 +107,57 @@ pub(crate) fn reclaim_step_as(
         }
         Ok(true) => Ok(Some(format!("done: {}", job.plan))),
         Err(fault) => {
-            let planned: Vec<FileNumber> = job.plan.files.iter().copied().map(FileNumber).collect();
+            let planned = job.plan.files.clone();
             job.discard(engine);
-            match fault {
-                StepFault::File(file, error) => {
-                    let said = format!("left file {file} of values alone: {}", error.message());
-                    reclaiming.given_up.insert(file, error);
-                    Ok(Some(said))
-                }
-                StepFault::Holder(error) => {
-                    let said = format!(
-                        "left {} of values alone: {}",
-                        counted(planned.len() as u64, "file"),
-                        error.message()
-                    );
-                    reclaiming.given_up.extend(planned.into_iter().map(|file| (file, error.clone())));
-                    Ok(Some(said))
-                }
-                StepFault::Other(error) => {
-                    // Tried again when something has changed, or space is free.
-                    let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
-                    reclaiming.examined =
-                        Some(Examined { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
-                    Err(error)
-                }
-            }
+            give_up(engine, reclaiming, (seen, &planned), fault).map(Some)
+        }
+    }
+}
+
+/// Begins the plan that is worth it, if one is.
+fn begin(background: &Background, reclaiming: &mut Reclaiming, want: ReclaimWant) -> Result<()> {
+    let engine = &background.engine;
+    let hidden_bytes = hidden_values::hidden_value_bytes(engine);
+    let uncovers = background.merges.lock().uncovers_values();
+    let manifest = engine.manifest.lock(); // no part is installed in between
+    engine.check_open()?;
+    let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
+    let unsettled = hidden_values::unsettled(engine, manifest.state());
+    let options = reclaim_options(engine, want, unsettled, hidden_bytes);
+    let plan = plan_reclaim(&files, &options);
+    hidden_values::note_value_log(engine, &files, &options, uncovers || plan.is_some());
+    reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
+    Ok(())
+}
+
+/// Leaves alone what is damaged; describes that.
+///
+/// # Errors
+/// The failure, if nothing is damaged: the plan is tried again.
+fn give_up(
+    engine: &Engine,
+    reclaiming: &mut Reclaiming,
+    (seen, planned): (Examined, &[u64]),
+    fault: StepFault,
+) -> Result<String> {
+    match fault {
+        StepFault::File(file, error) => {
+            let said = format!("left file {file} of values alone: {}", error.message());
+            reclaiming.given_up.insert(file, error);
+            Ok(said)
+        }
+        StepFault::Holder(error) => {
+            let files = counted(planned.len() as u64, "file");
+            let planned = planned.iter().map(|&file| (FileNumber(file), error.clone()));
+            reclaiming.given_up.extend(planned);
+            Ok(format!("left {files} of values alone: {}", error.message()))
+        }
+        StepFault::Other(error) => {
+            // Tried again when something has changed, or space is free.
+            let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
+            reclaiming.examined =
+                Some(Examined { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
+            Err(error)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The read path of a range: memtables and runs as streams, merged into one, each key folded as it
 //! passes.
 
-use crate::values::head;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::state::engine::Engine;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
 use crate::state::view::{PartFile, RunView, TableView};
-use crate::values::head::Head;
+use crate::values::head::{self, Head};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
 
@@ -193,26 +192,7 @@ impl Rows {
         let range =
             if is_forward { table.empty_ranges.find(&table.rules.order, &plan.low, limit) } else { None };
         let start = start.as_ref().map(Vec::as_slice);
-        let stream = |captured: Captured| match &range {
-            Some(range) => captured.stream_jumping(start, jump_of(range)),
-            None => captured.stream(plan.direction, start),
-        };
-        let mut sources = vec![Source::Memtable(stream(captured))];
-        for sealed in &view.sealed {
-            sources.push(Source::Memtable(stream(sealed.memtable.capture(&engine.published))));
-        }
-        let mut files = Vec::new();
-        for run in view.runs.iter() {
-            let start = match &range {
-                Some(range) if run.max_seq() <= range.seq => match &range.to {
-                    Some(to) => Bound::Included(&to[..]),
-                    None => continue,
-                },
-                _ => start,
-            };
-            let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
-            sources.push(Source::Run(Box::new(position(cursor, start)?)));
-        }
+        let (sources, files) = sources_of(engine, table, &plan, (view, captured), (start, range.as_deref()))?;
         let mut resolver = Resolver::new();
         let time_ms = if table.has_stamps { get::reading_ms(engine, plan.at) } else { 0 };
         if table.has_stamps {
@@ -267,44 +247,7 @@ impl Rows {
                 self.end_range();
                 return Ok(Some((&self.key, &self.value)));
             }
-            get::load_waiting(&self.engine, self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
-                .inspect_err(|_| self.done = true)?;
-            let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
-                Ok(value) => value,
-                Err(cause) => {
-                    self.note_range(Some(self.key.clone()));
-                    return Err(get::fold_failed(&self.engine, &self.table, &self.key, &cause));
-                }
-            };
-            if let Some(value) = value {
-                self.value.clear();
-                match value {
-                    _ if self.plan.wanted == Wanted::Nothing => {}
-                    state if self.plan.wanted == Wanted::Head => {
-                        let head = Head::of(&self.table, &self.key, state);
-                        self.head = Some(head.inspect_err(|_| self.done = true)?);
-                    }
-                    State::Value(value) => self.value.extend_from_slice(value),
-                    state @ State::Separated(rope) if self.plan.wanted == Wanted::Short && is_long(rope) => {
-                        let head = Head::of(&self.table, &self.key, state);
-                        self.head = Some(head.inspect_err(|_| self.done = true)?);
-                    }
-                    State::Separated(pointer) => {
-                        let (engine, table) = (&self.engine, &self.table);
-                        let loaded = load::load_value(
-                            engine,
-                            self.of.as_deref(),
-                            table,
-                            &self.key,
-                            pointer,
-                            &mut self.record,
-                        );
-                        self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
-                    }
-                }
-                if let Some(head) = &mut self.head {
-                    head.deadline = self.resolver.deadline_ms().map(moment);
-                }
+            if self.resolve()? {
                 self.end_range();
                 return Ok(Some((&self.key, &self.value)));
             }
@@ -313,6 +256,41 @@ impl Rows {
             self.done |= self.plan.passed_max == 0;
         }
         Ok(None)
+    }
+
+    /// Resolves the records of the key, and takes its value or its head; false if it has none.
+    #[inline]
+    fn resolve(&mut self) -> Result<bool> {
+        get::load_waiting(&self.engine, self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
+            .inspect_err(|_| self.done = true)?;
+        let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
+            Ok(value) => value,
+            Err(cause) => {
+                self.note_range(Some(self.key.clone()));
+                return Err(get::fold_failed(&self.engine, &self.table, &self.key, &cause));
+            }
+        };
+        let Some(value) = value else { return Ok(false) };
+        self.value.clear();
+        let wanted = self.plan.wanted;
+        match value {
+            _ if wanted == Wanted::Nothing => {}
+            state if wanted == Wanted::Head || wanted == Wanted::Short && is_long_separated(&state) => {
+                let head = Head::of(&self.table, &self.key, state);
+                self.head = Some(head.inspect_err(|_| self.done = true)?);
+            }
+            State::Value(value) => self.value.extend_from_slice(value),
+            State::Separated(pointer) => {
+                let (table, record) = (&self.table, &mut self.record);
+                let loaded =
+                    load::load_value(&self.engine, self.of.as_deref(), table, &self.key, pointer, record);
+                self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
+            }
+        }
+        if let Some(head) = &mut self.head {
+            head.deadline = self.resolver.deadline_ms().map(moment);
+        }
+        Ok(true)
     }
 
     /// Takes the head of the plain row, if wanted, and leaves out its value.
@@ -470,6 +448,38 @@ impl Rows {
     }
 }
 
+/// The sources of a scan, newest first, and the files that they read. Each begins where the scan
+/// does, or at the end of the empty range there.
+fn sources_of(
+    engine: &Arc<Engine>,
+    table: &Arc<TableCore>,
+    plan: &ScanPlan,
+    (view, captured): (&TableView, Captured),
+    (start, range): (Bound<&[u8]>, Option<&EmptyRange>),
+) -> Result<(Vec<Source>, Vec<Arc<PartFile>>)> {
+    let stream = |captured: Captured| match range {
+        Some(range) => captured.stream_jumping(start, jump_of(range)),
+        None => captured.stream(plan.direction, start),
+    };
+    let mut sources = vec![Source::Memtable(stream(captured))];
+    for sealed in &view.sealed {
+        sources.push(Source::Memtable(stream(sealed.memtable.capture(&engine.published))));
+    }
+    let mut files = Vec::new();
+    for run in view.runs.iter() {
+        let start = match range {
+            Some(range) if run.max_seq() <= range.seq => match &range.to {
+                Some(to) => Bound::Included(&to[..]),
+                None => continue,
+            },
+            _ => start,
+        };
+        let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
+        sources.push(Source::Run(Box::new(position(cursor, start)?)));
+    }
+    Ok((sources, files))
+}
+
 /// The first seq at which a record of this key is new to the empty range that the scan is in.
 #[inline]
 fn range_end(slot: &mut Option<Arc<EmptyRange>>, order: &KeyOrder, key: &[u8]) -> Seq {
@@ -481,8 +491,9 @@ fn range_end(slot: &mut Option<Arc<EmptyRange>>, order: &KeyOrder, key: &[u8]) -
     0
 }
 
-/// Whether a separated value is longer than a single write.
-fn is_long(rope: &[u8]) -> bool {
+/// Whether a value is separated and longer than a single write.
+fn is_long_separated(value: &State<'_>) -> bool {
+    let State::Separated(rope) = value else { return false };
     Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
 }
 

@@ -21,7 +21,8 @@ use folddb_base::Result;
 use folddb_host::Host;
 use folddb_host::sync::atomic::AtomicU64;
 use folddb_host::sync::{Mutex, RwLock};
-use folddb_manifest::{ManifestLog, State};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Loaded, ManifestLog, State};
 use folddb_run::Shared;
 use folddb_value_log::ValueOptions;
 
@@ -34,7 +35,7 @@ use crate::recovery::format;
 use crate::recovery::install::install_replayed;
 use crate::recovery::listed::{check_values, leftovers};
 use crate::recovery::log::start_journal;
-use crate::recovery::replay::{is_copied, replay};
+use crate::recovery::replay::{Replay, is_copied, replay};
 use crate::recovery::tables::open_table;
 use crate::recovery::torn::{owed_to, torn_manifest};
 use crate::shared::memory::Tenant;
@@ -74,15 +75,8 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let leftovers = leftovers(dir, &options, &state)?;
     let shared = options.shared_or_own();
     let parts = Shared::of(&shared.cache);
-    let mut catalog = Catalog::default();
-    let mut committer = Committer::empty();
-    for (id, table) in state.tables.iter() {
-        let table = open_table(dir, &options, &host.files, (id, table), &state, &parts)
-            .map_err(|error| owed_to(&torn, error))?;
-        let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
-        committer.install_active(Active::new(Arc::clone(&table), flushed_seq));
-        catalog.insert(table);
-    }
+    let (catalog, committer) =
+        open_tables(dir, &options, &host, &state, &parts).map_err(|error| owed_to(&torn, error))?;
     check_values(dir, &*host.files, &state).map_err(|error| owed_to(&torn, error))?;
     let values = open_values(dir, &options, &quota, (&host, &parts), &numbers, &state);
     let mut engine = Engine {
@@ -121,17 +115,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     engine.read_to_lsn = replayed.read_to_lsn;
     // The disk is changed only now that everything acknowledged has been found.
     if !engine.options.read_only {
-        let numbers = Arc::clone(&engine.numbers);
-        let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
-            .inspect_err(|_| replayed.rewritten.discard())?;
-        *engine.manifest.lock() = Manifest::Log(Box::new(log), None);
-        for name in leftovers {
-            remove_leftover(&*engine.host.files, dir, name); // the next opening retries what stays
-        }
-        let end_lsn = replayed.end_lsn;
-        install_replayed(&engine, replayed)?;
-        start_journal(&mut engine, end_lsn)?;
-        engine.quota.iter().for_each(|quota| quota.set_open());
+        begin_to_write(&mut engine, loaded, leftovers, replayed)?;
     } else {
         feeds::note_history(&engine, &state);
     }
@@ -141,6 +125,45 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         tidy::tidy(&background)?;
     }
     Ok(background)
+}
+
+/// The tables that the manifest lists, each with an empty memtable.
+fn open_tables(
+    dir: &Path,
+    options: &Options,
+    host: &Host,
+    state: &State,
+    parts: &Arc<Shared>,
+) -> Result<(Catalog, Committer)> {
+    let (mut catalog, mut committer) = (Catalog::default(), Committer::empty());
+    for (id, table) in state.tables.iter() {
+        let table = open_table(dir, options, &host.files, (id, table), state, parts)?;
+        let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
+        committer.install_active(Active::new(Arc::clone(&table), flushed_seq));
+        catalog.insert(table);
+    }
+    Ok((catalog, committer))
+}
+
+/// Continues the manifest, removes leftovers, installs what was replayed, and begins a log.
+fn begin_to_write(
+    engine: &mut Engine,
+    loaded: Loaded,
+    leftovers: Vec<FileName>,
+    replayed: Replay,
+) -> Result<()> {
+    let numbers = Arc::clone(&engine.numbers);
+    let log = ManifestLog::resume(&engine.host, &engine.dir, loaded, Arc::new(move || numbers.take()))
+        .inspect_err(|_| replayed.rewritten.discard())?;
+    *engine.manifest.lock() = Manifest::Log(Box::new(log), None);
+    for name in leftovers {
+        remove_leftover(&*engine.host.files, &engine.dir, name); // the next opening retries what stays
+    }
+    let end_lsn = replayed.end_lsn;
+    install_replayed(engine, replayed)?;
+    start_journal(engine, end_lsn)?;
+    engine.quota.iter().for_each(|quota| quota.set_open());
+    Ok(())
 }
 
 /// The value log, with the files that the manifest lists.

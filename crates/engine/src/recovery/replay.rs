@@ -112,14 +112,7 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     if engine.options.read_only {
         with_stripes(engine, &mut committer, |active, stripes| active.memtable.freeze(stripes));
     }
-    // Nothing will be written, so the cache gets some of the memtables' unused share. A secondary
-    // exists twice while it is refreshed.
-    if engine.options.read_only && engine.options.underlying.is_none() {
-        let cache_bytes = engine.options.cache_bytes_beside(committer.active_memtable_bytes());
-        if engine.options.shared.is_none() {
-            engine.parts.grow_cache(cache_bytes as u64);
-        }
-    }
+    grow_cache(engine, &committer);
     // An interrupted recovery may have flushed records that the log has lost since: their seqs are
     // used. Also, times in the manifest for later seqs must not apply to earlier records.
     let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
@@ -131,6 +124,16 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     let read_to_lsn = if is_beyond { known_to_lsn } else { replayed.cut_lsn };
     let (end_lsn, old_segments) = (replayed.end_lsn, replayed.segments);
     Ok(Replay { end_lsn, read_to_lsn, old_segments, kept, rewritten })
+}
+
+/// A store in which nothing will be written gives its cache some of the unused share of memtables,
+/// unless it is a secondary, which exists twice while it is refreshed.
+fn grow_cache(engine: &Engine, committer: &Committer) {
+    let options = &engine.options;
+    if options.read_only && options.underlying.is_none() && options.shared.is_none() {
+        let cache_bytes = options.cache_bytes_beside(committer.active_memtable_bytes());
+        engine.parts.grow_cache(cache_bytes as u64);
+    }
 }
 
 fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {

@@ -137,67 +137,107 @@ pub fn read_record(
         Reading::Head => front_bytes,
         Reading::Whole | Reading::Short | Reading::Sound => slot.class().read_bytes().unwrap_or(front_bytes),
     };
-    let need = |len: u64, record: &mut Vec<u8>| {
-        if (record.len() as u64) < len {
-            read();
-            file.front_of(short_place(slot), len, record)?;
-        }
-        Ok::<_, Error>(record.len() as u64 >= len)
-    };
     record.clear();
-    need(len, record)?;
-    let Some(mut found) = RecordHead::decode(record).ok().map(|head| Found { slot, head, front: None })
-    else {
-        return Err(damaged(file, slot));
-    };
+    let mut reader = RecordReader { file, slot, own_bytes, record, read };
+    reader.need(len)?;
+    let head = RecordHead::decode(reader.record).map_err(|_| reader.damaged())?;
+    let mut found = Found { slot, head, front: None };
     // The key first: a head that is damaged must not pass for that of another key.
-    let key_end = RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len);
-    let is_whole = need(key_end, record)?;
-    if !is_whole || found.head.table != of.table || !found.head.is_of(found.key(record)) {
-        return Err(damaged(file, slot));
+    let is_whole = reader.need(key_end(&found))?;
+    if !is_whole || found.head.table != of.table || !found.head.is_of(found.key(reader.record)) {
+        return Err(reader.damaged());
     }
-    if key.is_some_and(|key| key != found.key(record)) {
+    if key.is_some_and(|key| key != found.key(reader.record)) {
         return Ok(None);
     }
     check_len(file, slot, &found.head)?;
-    let is_long = found.head.len > VALUE_BYTES_MAX as u64 + own_bytes;
-    if is_long && matches!(reading, Reading::Short | Reading::Sound) {
-        let hash = match reading {
-            Reading::Sound => {
-                file.hash_of(short_place(slot), (key_end, found.head.len), found.key(record))?
-            }
-            _ => found.head.hash,
-        };
-        if hash != found.head.hash {
-            return Err(damaged(file, slot));
-        }
-        record.truncate(key_end as usize);
-    } else if reading != Reading::Head {
-        let fits = found.head.len <= STREAM_BYTES_MAX + own_bytes;
-        if !fits || !need(key_end.saturating_add(found.head.len), record)? {
-            return Err(damaged(file, slot));
-        }
-        if value_hash(found.key(record), found.value(record)) != found.head.hash {
-            return Err(damaged(file, slot));
-        }
+    if reading != Reading::Head {
+        reader.check_value(&found, reading)?;
     }
     if of.has_fronts {
-        let behind = found.head.len.checked_sub(own_bytes).ok_or_else(|| damaged(file, slot))?;
-        let from = key_end + if found.head.front_is_behind { behind } else { 0 };
-        let mut front = [0; FRONT_BYTES];
-        match record.get(from as usize..(from + own_bytes) as usize) {
-            Some(bytes) => front.copy_from_slice(bytes),
-            None => {
-                read();
-                file.bytes_behind(short_place(slot), from, &mut front)?;
-            }
-        }
-        found.front = Some(Front::split(&front).map_err(|_| damaged(file, slot))?.0);
+        found.front = Some(reader.front(&found)?);
         if found.is_long() && !found.head.front_is_behind {
-            return Err(damaged(file, slot)); // never written
+            return Err(reader.damaged()); // never written
         }
     }
     Ok(Some(found))
+}
+
+/// Where the key ends: the value, or its front, begins there.
+fn key_end(found: &Found) -> u64 {
+    RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len)
+}
+
+/// A record that is being read.
+struct RecordReader<'r> {
+    file: &'r ValueFile,
+    slot: Slot,
+    /// Bytes of the front, if the values of the table have one.
+    own_bytes: u64,
+    /// The bytes so far.
+    record: &'r mut Vec<u8>,
+    read: &'r dyn Fn(),
+}
+
+impl RecordReader<'_> {
+    /// Reads so many bytes from the front of the record; false if the file has not so many.
+    #[inline]
+    fn need(&mut self, len: u64) -> Result<bool> {
+        if (self.record.len() as u64) < len {
+            (self.read)();
+            self.file.front_of(short_place(self.slot), len, self.record)?;
+        }
+        Ok(self.record.len() as u64 >= len)
+    }
+
+    /// Reads the value and checks it; of one that is longer than [`VALUE_BYTES_MAX`], what
+    /// `reading` says.
+    #[inline]
+    fn check_value(&mut self, found: &Found, reading: Reading) -> Result<()> {
+        let (key_end, len) = (key_end(found), found.head.len);
+        let is_long = len > VALUE_BYTES_MAX as u64 + self.own_bytes;
+        let hash = match reading {
+            Reading::Short if is_long => found.head.hash,
+            Reading::Sound if is_long => {
+                self.file.hash_of(short_place(self.slot), (key_end, len), found.key(self.record))?
+            }
+            _ => {
+                let fits = len <= STREAM_BYTES_MAX + self.own_bytes;
+                if !fits || !self.need(key_end.saturating_add(len))? {
+                    return Err(self.damaged());
+                }
+                value_hash(found.key(self.record), found.value(self.record))
+            }
+        };
+        if hash != found.head.hash {
+            return Err(self.damaged());
+        }
+        if is_long && reading != Reading::Whole {
+            self.record.truncate(key_end as usize);
+        }
+        Ok(())
+    }
+
+    /// The front of the value, which is read if it is behind what was.
+    #[inline]
+    fn front(&self, found: &Found) -> Result<Front> {
+        let behind = found.head.len.checked_sub(self.own_bytes).ok_or_else(|| self.damaged())?;
+        let from = key_end(found) + if found.head.front_is_behind { behind } else { 0 };
+        let mut front = [0; FRONT_BYTES];
+        match self.record.get(from as usize..(from + self.own_bytes) as usize) {
+            Some(bytes) => front.copy_from_slice(bytes),
+            None => {
+                (self.read)();
+                self.file.bytes_behind(short_place(self.slot), from, &mut front)?;
+            }
+        }
+        Ok(Front::split(&front).map_err(|_| self.damaged())?.0)
+    }
+
+    #[cold]
+    fn damaged(&self) -> Error {
+        damaged(self.file, self.slot)
+    }
 }
 
 /// Checks the length of a record before it is used: it must match its slot, and if the slot only

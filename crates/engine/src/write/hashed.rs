@@ -164,9 +164,7 @@ fn resolve_key(
         Outcome::Absent if table.versions() > 1 => match key.is_there()? {
             true => {
                 let stamp = Stamp { write_ms: now_ms, deadline_ms: NEVER };
-                let front = Front { is_deleted: true, stamp };
-                let record = batch.front_record(table, &key_bytes, front, &[]);
-                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+                put_with_front(batch, &mut key, Front { is_deleted: true, stamp }, &[])?;
             }
             false => batch.remove_hashed(table, first, None),
         },
@@ -177,13 +175,12 @@ fn resolve_key(
             long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
         }
         Outcome::Brought(at) if has_fronts => {
-            let value = batch.value_of(&ops[at]).to_vec();
-            let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
-            batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+            let (front, value) = (key.front(&ops[at]), batch.value_of(&ops[at]).to_vec());
+            put_with_front(batch, &mut key, front, &value)?;
         }
         Outcome::Folded(value, at) if has_fronts => {
-            let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
-            batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+            let front = key.front(&ops[at]);
+            put_with_front(batch, &mut key, front, &value)?;
         }
         Outcome::Unchanged => batch.remove_hashed(table, first, None),
         Outcome::Absent => {
@@ -206,6 +203,13 @@ fn resolve_key(
     }
     // Every op has its seq.
     of_key[1..].iter().for_each(|&at| batch.remove_hashed(table, &ops[at], None));
+    Ok(())
+}
+
+/// Puts a record whose value has a front.
+fn put_with_front(batch: &mut Encoded, key: &mut Key<'_>, front: Front, value: &[u8]) -> Result<()> {
+    let record = batch.front_record(key.table, key.key, front, value);
+    batch.put_hashed(key.table, &record, key.key.len(), key.replaced()?);
     Ok(())
 }
 

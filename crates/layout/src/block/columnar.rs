@@ -96,10 +96,24 @@ pub(super) struct Columnar {
     pub(super) shape: Shape,
 }
 
-impl Columnar {
-    pub(super) fn parse(body: &[u8]) -> Result<Columnar, Malformed> {
-        let footer_at = body.len().checked_sub(FOOTER_BYTES).ok_or(Malformed::Short)?;
-        let mut reader = Reader::new(&body[footer_at..]);
+/// The last bytes of a block, checked one by one.
+struct Footer {
+    key_base: u128,
+    seq_base: u64,
+    count: usize,
+    payload_len: usize,
+    key_len: usize,
+    key_width: u8,
+    seq_width: u8,
+    /// The kind of all records, or none if they have a column of kinds.
+    kind: Option<OpKind>,
+    segment_count: usize,
+}
+
+impl Footer {
+    #[inline]
+    fn read(bytes: &[u8]) -> Result<Footer, Malformed> {
+        let mut reader = Reader::new(bytes);
         let key_base = u128::from(reader.u64()?) | u128::from(reader.u64()?) << 64;
         let seq_base = reader.u64()?;
         let count = reader.u32()? as usize;
@@ -115,54 +129,76 @@ impl Columnar {
             return Err(Malformed::Bounds);
         }
         let kind = if kind == KIND_COLUMN { None } else { Some(OpKind::from_u8(kind)?) };
-        let head_len = key_len.saturating_sub(TAIL_BYTES);
+        Ok(Footer {
+            key_base,
+            seq_base,
+            count,
+            payload_len,
+            key_len,
+            key_width,
+            seq_width,
+            kind,
+            segment_count,
+        })
+    }
 
-        // From the back: these lengths do not depend on the count.
-        let key_head_at = footer_at.checked_sub(head_len).ok_or(Malformed::Bounds)?;
-        let segments_at = key_head_at.checked_sub(2 * segment_count).ok_or(Malformed::Bounds)?;
-        let template_at = segments_at.checked_sub(payload_len).ok_or(Malformed::Bounds)?;
-        let (segments, packed_len) = parse_segments(&body[segments_at..key_head_at], payload_len)?;
-
+    /// The columns of seqs and kinds, and where the payloads begin: they end at the template.
+    #[inline]
+    fn sides(&self, packed_len: usize, template_at: usize) -> Result<(Sides, usize), Malformed> {
         // From the front; at most 4 G × 145 bytes, which fits a u64 on every machine.
-        let row = |width: usize| (count as u64) * (width as u64);
-        let seqs_at = row(usize::from(key_width));
+        let row = |width: usize| (self.count as u64) * (width as u64);
+        let seq_width = self.seq_width;
+        let seqs_at = row(usize::from(self.key_width));
         let kinds_at = seqs_at + if seq_width == NO_SEQS { 0 } else { row(usize::from(seq_width)) };
-        let payloads_at = kinds_at + if kind.is_none() { row(1) } else { 0 };
+        let payloads_at = kinds_at + if self.kind.is_none() { row(1) } else { 0 };
         if payloads_at + row(packed_len) != template_at as u64 {
             return Err(Malformed::Bounds);
         }
         // Two records differ in key or seq, so each takes at least a byte: no walk is longer than
         // the block.
-        if count > 1 && template_at < count {
+        if self.count > 1 && template_at < self.count {
             return Err(Malformed::Bounds);
         }
         // All of them are below `template_at` now, so they fit a usize.
         let (seqs_at, kinds_at, payloads_at) = (seqs_at as usize, kinds_at as usize, payloads_at as usize);
-        let seqs = (seq_width != NO_SEQS).then(|| SeqColumn {
-            at: seqs_at,
-            width: seq_width,
-            mask: width_mask(seq_width),
-            base: seq_base,
-        });
-        let template = &body[template_at..segments_at];
+        let (mask, base) = (width_mask(seq_width), self.seq_base);
+        let seqs = (seq_width != NO_SEQS).then_some(SeqColumn { at: seqs_at, width: seq_width, mask, base });
+        Ok((Sides { seqs, kind: self.kind, kinds_at }, payloads_at))
+    }
+}
+
+impl Columnar {
+    pub(super) fn parse(body: &[u8]) -> Result<Columnar, Malformed> {
+        let footer_at = body.len().checked_sub(FOOTER_BYTES).ok_or(Malformed::Short)?;
+        let footer = Footer::read(&body[footer_at..])?;
+        let (count, payload_len) = (footer.count, footer.payload_len);
+
+        // From the back: these lengths do not depend on the count.
+        let head_len = footer.key_len.saturating_sub(TAIL_BYTES);
+        let key_head_at = footer_at.checked_sub(head_len).ok_or(Malformed::Bounds)?;
+        let segments_at = key_head_at.checked_sub(2 * footer.segment_count).ok_or(Malformed::Bounds)?;
+        let template_at = segments_at.checked_sub(payload_len).ok_or(Malformed::Bounds)?;
+        let (segments, packed_len) = parse_segments(&body[segments_at..key_head_at], payload_len)?;
+        let (sides, payloads_at) = footer.sides(packed_len, template_at)?;
+
         let columnar = Columnar {
             count,
-            key_base,
-            key_width: usize::from(key_width),
-            key_mask: width_mask(key_width),
-            key_len,
+            key_base: footer.key_base,
+            key_width: usize::from(footer.key_width),
+            key_mask: width_mask(footer.key_width),
+            key_len: footer.key_len,
             key_head_at,
-            sides: Sides { seqs, kind, kinds_at },
+            sides,
             payloads_at,
             payload_len,
             packed_len,
             template_at,
-            shape: shape_of(template, &segments[..segment_count]),
+            shape: shape_of(&body[template_at..segments_at], &segments[..footer.segment_count]),
         };
         // A number too large for a key of this length would be shown truncated, but searched for in
         // full. If differences are no wider than keys, the first and the last key fit, and all are
         // in order, then all fit.
-        let widths_fit = columnar.key_width <= key_len;
+        let widths_fit = columnar.key_width <= columnar.key_len;
         if widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1) {
             Ok(columnar)
         } else {
