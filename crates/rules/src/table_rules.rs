@@ -1,9 +1,9 @@
 //! The rules of a table: what its bytes mean, as the manifest stores it and as the engine uses it.
 //!
 //! [`TableRules`] is plain data with a canonical text, which the manifest keeps.
-//! [`StoredRules::bind`] gives the names in it their functions, from the folds that come with FoldDB
-//! and from [`Custom`], and makes [`BoundRules`]. If the fold of a table is not available, the
-//! table can still be read, unfolded, but not written.
+//! [`StoredRules::bind`] gives the names in it their functions, from the folds that come with
+//! FoldDB and from [`Custom`], and makes [`BoundRules`]. If the fold of a table is not available,
+//! the table can still be read, unfolded, but not written.
 //!
 //! ```text
 //!   rules 1                      the version of the form

@@ -169,9 +169,9 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
     }
 }
 
-/// The frame of a `Buffered` batch dies with its process, the bytes of its value do not. The opening
-/// gives them back: alone in a segment with the segment, otherwise with what is behind the last
-/// value that something points to.
+/// The frame of a `Buffered` batch dies with its process, the bytes of its value do not. The
+/// opening gives them back: alone in a segment with the segment, otherwise with what is behind the
+/// last value that something points to.
 #[test]
 fn bytes_of_a_value_whose_frame_was_lost_are_given_back_by_the_opening() {
     for with_another in [true, false] {

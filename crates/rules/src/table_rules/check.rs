@@ -96,8 +96,8 @@ impl TableRules {
         Ok(())
     }
 
-    /// Checks that a table may be created with these rules by a program without custom folds, orders
-    /// and heads. `Store::check_table` does so for a program with those of its options.
+    /// Checks that a table may be created with these rules by a program without custom folds,
+    /// orders and heads. `Store::check_table` does so for a program with those of its options.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](folddb_base::ErrorKind::InvalidInput), saying what is wrong or
