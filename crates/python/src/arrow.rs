@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StructArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use folddb::LentRows;
 use folddb::table_rules::FoldName;
@@ -65,6 +66,9 @@ fn field_of(schema: &Schema) -> FieldRef {
     Arc::new(Field::new("", DataType::Struct(schema.fields().clone()), false))
 }
 
+/// How many rows of columns notebooks show.
+const ROWS_SHOWN: usize = 10;
+
 /// Rows in columns, passed on by the interface of Arrow: `pyarrow.table(columns)`,
 /// `polars.DataFrame(columns)`, `pandas.DataFrame.from_arrow(columns)`.
 #[pyclass(frozen, module = "folddb")]
@@ -76,6 +80,24 @@ pub(crate) struct Columns {
 impl Columns {
     pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Columns {
         Columns { schema, batches }
+    }
+
+    /// The first rows as texts, no more of them than notebooks show.
+    fn first_rows(&self) -> Result<Vec<Vec<String>>, ArrowError> {
+        let (options, mut rows) = (FormatOptions::default(), Vec::new());
+        for batch in &self.batches {
+            let columns: Vec<ArrayFormatter<'_>> = batch
+                .columns()
+                .iter()
+                .map(|column| ArrayFormatter::try_new(column, &options))
+                .collect::<Result<_, _>>()?;
+            let left = ROWS_SHOWN - rows.len();
+            rows.extend(
+                (0..batch.num_rows().min(left))
+                    .map(|row| columns.iter().map(|column| column.value(row).to_string()).collect()),
+            );
+        }
+        Ok(rows)
     }
 }
 
@@ -106,6 +128,13 @@ impl Columns {
 
     fn __len__(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The first rows, as notebooks show them.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.first_rows().map_err(|error| invalid(error.to_string()))?;
+        let html = py.import("folddb.notebook")?.getattr("columns_html")?;
+        html.call1((format!("{} rows", self.__len__()), self.names(), rows, self.__len__()))
     }
 
     fn __repr__(&self) -> String {

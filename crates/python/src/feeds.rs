@@ -48,6 +48,11 @@ impl FeedOf {
         keys::decode(py, codec, key)
     }
 
+    /// A bound of a range: a key, or bytes where it is none, such as the end of a prefix of tuples.
+    fn bound<'py>(&self, py: Python<'py>, table: &FeedTable, bound: &[u8]) -> Bound<'py, PyAny> {
+        self.key(py, table, bound).unwrap_or_else(|_| PyBytes::new(py, bound).into_any())
+    }
+
     fn value<'py>(&self, py: Python<'py>, table: &FeedTable, value: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let shown = self.rules(table).and_then(|rules| crate::values::show_by(&rules, value).ok());
         match shown {
@@ -85,13 +90,16 @@ impl FeedOf {
             FeedChange::PutIfAbsent(bytes) => ("put_if_absent", value(bytes)?),
             FeedChange::Fold(bytes) => ("fold", value(bytes)?),
             FeedChange::Delete => ("delete", py.None().into_bound(py)),
-            FeedChange::DeleteRange(to) => ("delete_range", self.key(py, &op.table, to)?),
+            FeedChange::DeleteRange(to) => ("delete_range", self.bound(py, &op.table, to)),
             FeedChange::PutLong(bytes) => ("put_long", long(*bytes)?),
             FeedChange::PutIfAbsentLong(bytes) => ("put_if_absent_long", long(*bytes)?),
             FeedChange::FoldLong(bytes) => ("fold_long", long(*bytes)?),
             unknown => return Err(not_known(unknown)),
         };
-        let key = self.key(py, &op.table, &op.key)?;
+        let key = match &op.change {
+            FeedChange::DeleteRange(_) => self.bound(py, &op.table, &op.key),
+            _ => self.key(py, &op.table, &op.key)?,
+        };
         record(py, "Change", (u64::from(op.seq), &op.table.name, name, key, value))
     }
 }

@@ -328,6 +328,21 @@ impl StoreOf {
         self.close(py)
     }
 
+    /// The tables with their sizes, as notebooks show them.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("folddb.notebook")?.getattr("store_html")?.call1((slf,))
+    }
+
+    /// Draws the runs of each table as a bar, one color for each tier, into these axes of
+    /// Matplotlib or into new ones, which it returns. Needs Matplotlib.
+    #[pyo3(signature = (axes = None))]
+    fn plot_tiers<'py>(
+        slf: &Bound<'py, Self>,
+        axes: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("folddb.notebook")?.getattr("plot_tiers")?.call1((slf, axes))
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         Ok(format!("<folddb.Store {}>", self.store()?.path().display()))
     }

@@ -1,6 +1,6 @@
 //! Tables: reads and writes of one table.
 
-use folddb::{Datum, Error, HistoryEntry, WriteOp};
+use folddb::{Datum, Error, HistoryEntry, RunInfo, WriteOp};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyString};
@@ -447,6 +447,21 @@ impl Table {
         told.set_item("index_bytes", stats.index_bytes)?;
         told.set_item("runs", stats.runs.len())?;
         Ok(told)
+    }
+
+    /// The runs of the table, newest first: their tier, parts, records and bytes.
+    fn runs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let itself = self.0.get()?.itself().map_err(raise)?;
+        let stats = detached(py, || itself.stats())?;
+        let told = |run: &RunInfo| {
+            let told = PyDict::new(py);
+            told.set_item("tier", run.tier)?;
+            told.set_item("parts", run.parts.len())?;
+            told.set_item("records", run.records())?;
+            told.set_item("disk_bytes", run.bytes())?;
+            Ok(told)
+        };
+        stats.runs.iter().map(told).collect()
     }
 
     /// The first rows, as notebooks show them.

@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import sys
 
 import folddb
 import pytest
@@ -117,6 +118,21 @@ def test_a_feed_tells_of_what_was_committed_and_goes_on_where_it_was(store):
     assert store.feeds() == []
 
 
+def test_a_feed_gives_deletes_of_ranges_and_of_prefixes(store):
+    trips = store.table("trips", key=(str, int), fold="sum:i64")
+    names = store.table("names", key=str, value=str)
+    feed = store.feed("copy", from_now=True)
+    list(feed)
+    trips.delete_prefix("UA")
+    trips.delete_range(("AA", 1), ("AA", 5))
+    names.delete_prefix("a")
+    ops = [op for changes in feed for op in changes.ops]
+    assert [op.op for op in ops] == ["delete_range"] * 3
+    assert (ops[1].key, ops[1].value) == (("AA", 1), ("AA", 5))
+    assert ops[0].key == ("UA",) and isinstance(ops[0].value, bytes)
+    assert (ops[2].key, ops[2].value) == ("a", "b")
+
+
 def test_each_row_of_columns_is_a_change_where_a_feed_reads_them(store, counts):
     feed = store.feed("copy", table="counts", from_now=True)
     list(feed)
@@ -210,3 +226,36 @@ def test_a_table_shows_itself_in_a_notebook(delays):
     html = delays._repr_html_()
     assert "&lt;00&gt;" in html and "<00>" not in html and "mean" in html and "first 10 rows" in html
     assert "mean" in delays.scan("<11>")._repr_html_()
+
+
+def test_a_store_shows_its_tables_in_a_notebook(store, counts):
+    counts.fold("a", 1)
+    store.flush()
+    html = store._repr_html_()
+    assert "<b>store " in html and "<th>counts</th><td>1</td><td>1</td><td>1</td>" in html
+
+
+def test_columns_show_their_first_rows_in_a_notebook(counts):
+    keys = [f"<{number:02}>" for number in range(12)]
+    counts.fold_many(keys, list(range(12)))
+    html = counts.get_many([*keys, "missing"])._repr_html_()
+    assert "13 rows" in html and "<td>9</td>" in html and "<td>10</td>" not in html and "first 10 rows" in html
+    assert "<td></td>" in counts.get_many(["missing"])._repr_html_()
+
+
+def test_the_runs_of_a_table_are_told_and_drawn(store, counts):
+    for round in range(2):
+        counts.fold(f"{round}", 1)
+        store.flush()
+    runs = counts.runs()
+    assert [run["records"] for run in runs] == [1, 1] and all(run["disk_bytes"] > 0 for run in runs)
+    pytest.importorskip("matplotlib").use("Agg")
+    axes = store.plot_tiers()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["counts"]
+    assert len(axes.patches) == 2 and store.plot_tiers(axes) is axes
+
+
+def test_pictures_say_what_they_need(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        store.plot_tiers()

@@ -52,7 +52,12 @@ class RowsEnd(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One op. For a long value, `value` is its length in bytes, and `op` ends in `_long`."""
+    """One op.
+
+    For a long value, `value` is its length in bytes, and `op` ends in `_long`. For `delete_range`,
+    `key` and `value` are its bounds, the second excluded. A bound that is no key, such as the end of
+    a prefix of tuples, is bytes.
+    """
 
     seq: int
     table: str
