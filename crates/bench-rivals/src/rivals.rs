@@ -12,6 +12,10 @@ mod rocksdb;
 mod leveldb;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(feature = "coordinode")]
+mod coordinode;
+#[cfg(feature = "surrealkv")]
+mod surrealkv;
 #[cfg(feature = "redb")]
 mod redb;
 #[cfg(feature = "lmdb")]
@@ -49,6 +53,14 @@ pub(crate) const ENTRIES: &[Entry] = &[
     fjall::ENTRY,
     #[cfg(feature = "fjall")]
     fjall::SEPARATED,
+    #[cfg(feature = "coordinode")]
+    coordinode::ENTRY,
+    #[cfg(feature = "coordinode")]
+    coordinode::SEPARATED,
+    #[cfg(feature = "surrealkv")]
+    surrealkv::ENTRY,
+    #[cfg(feature = "surrealkv")]
+    surrealkv::SEPARATED,
     #[cfg(feature = "redb")]
     redb::ENTRY,
     #[cfg(feature = "lmdb")]
