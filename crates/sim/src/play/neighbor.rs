@@ -8,7 +8,8 @@ use folddb::{BackgroundWork, Durability, Options, Rules, Shared, Store, Table};
 use crate::compare::{Outcome, same};
 use crate::program::Settings;
 
-/// Programs with this merge factor have a neighbor.
+/// Programs with this merge factor have a neighbor. Those with crashes and faults draw smaller
+/// ones, so they have none yet.
 const MERGE_FACTOR: usize = 4;
 
 /// The neighbor is written to after each so many actions.
