@@ -1,7 +1,7 @@
 //! The one interface of a sequence of records, and of what consumes one.
 //!
 //! Records come in the *total order*: keys in the order of the table, and the records of one key
-//! newest first. A reversed stream is the exact mirror: keys backwards, the records of one key
+//! newest first. A reversed stream is the exact mirror: keys backward, the records of one key
 //! oldest first. Memtables and runs provide streams; merging turns many into one; run writers are
 //! sinks.
 
@@ -38,7 +38,7 @@ impl<S: RecordStream + ?Sized> RecordStream for Box<S> {
 pub enum Direction {
     /// Keys in the order of the table, the records of one key newest first.
     Forward,
-    /// The exact mirror: keys backwards, the records of one key oldest first.
+    /// The exact mirror: keys backward, the records of one key oldest first.
     Reversed,
 }
 

@@ -36,7 +36,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     folddb::LOCKED,
     files::ENTRY,
     #[cfg(feature = "rocksdb")]
-    rocksdb::LEVELLED,
+    rocksdb::LEVELED,
     #[cfg(feature = "rocksdb")]
     rocksdb::UNIVERSAL,
     #[cfg(feature = "rocksdb")]

@@ -101,7 +101,7 @@ impl Walk {
         Ok(true)
     }
 
-    /// Goes to the neighbour of its row, along the range or against it.
+    /// Goes to the neighbor of its row, along the range or against it.
     fn go(&mut self, is_against: bool) -> Result<bool> {
         match (&self.rows, &self.row) {
             (Some((_, way)), _) if *way == is_against => self.step(),

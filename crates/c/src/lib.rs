@@ -5,7 +5,7 @@
 //! `docs/C.md` says how to use it. Everywhere:
 //!
 //! - **A handle is a number** that only looks like a pointer, and is never followed (`handles`). So
-//!   a handle that is null, destroyed, or of another type is an error, not undefined behaviour, and
+//!   a handle that is null, destroyed, or of another type is an error, not undefined behavior, and
 //!   no handle can lead into freed memory.
 //! - **A forked child gets an error** from every handle that was made before the fork (`forks`).
 //! - **No panic reaches C**: every call runs inside `errors::guard`.

@@ -158,7 +158,7 @@ impl BytesBulkLoad {
         if value.len() > FOLDED_BYTES_MAX {
             return Err(self.too_long(key, value.len()));
         }
-        let kind = self.table.rules.fold.normalise(key, kind_of(op), value);
+        let kind = self.table.rules.fold.normalize(key, kind_of(op), value);
         let row = row_of(&self.table, kind, value)?;
         match &self.pending {
             None => self.begin_key(key, row),

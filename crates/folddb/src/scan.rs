@@ -1,4 +1,4 @@
-//! Scans of a range of keys: narrowed by the caller, iterated forwards or in reverse, broken off
+//! Scans of a range of keys: narrowed by the caller, iterated forward or in reverse, broken off
 //! and resumed at a cursor.
 
 pub(crate) mod cursor;

@@ -31,7 +31,7 @@ use folddb_engine::write::read_set::Reads;
 /// no commit, and its commit never fails. Its own writes do not expire within it.
 ///
 /// The read set has every key that was read, present or not, and every range that was scanned, as
-/// far as the scan went: a new key in it is a conflict as well. So transactions are serialisable:
+/// far as the scan went: a new key in it is a conflict as well. So transactions are serializable:
 /// the result is that of running them one after the other, in the order of their commits. Writes
 /// read nothing, so they never conflict with one another.
 #[must_use = "a transaction writes nothing until it is committed"]

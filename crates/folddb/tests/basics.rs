@@ -67,9 +67,9 @@ fn scans_go_both_ways_with_all_bounds() {
     assert_eq!(keys(table.scan().from(&11).before(&15).reverse()), [14, 12]);
     assert_eq!(keys(table.scan().from(&5990)), [5990, 5992, 5994, 5996, 5998]);
     assert_eq!(keys(table.scan().reverse().limit(2)), [5998, 5996]);
-    let mut backwards = keys(table.scan().reverse());
-    backwards.reverse();
-    assert_eq!(backwards, keys(table.scan()));
+    let mut backward = keys(table.scan().reverse());
+    backward.reverse();
+    assert_eq!(backward, keys(table.scan()));
 }
 
 #[test]

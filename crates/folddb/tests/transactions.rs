@@ -563,12 +563,12 @@ fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
     ];
     for (what, write, overtakes) in writes {
         let (_dir, store) = fresh(BackgroundWork::Manual);
-        let table: Table<u64, String> = store.table("t", Rules::sorted().index("colour", "value")).unwrap();
-        for (key, colour) in [(1, "red"), (2, "blue"), (3, "red")] {
-            table.put(&key, colour).unwrap();
+        let table: Table<u64, String> = store.table("t", Rules::sorted().index("color", "value")).unwrap();
+        for (key, color) in [(1, "red"), (2, "blue"), (3, "red")] {
+            table.put(&key, color).unwrap();
         }
         let mut transaction = store.transaction();
-        let find = transaction.table(&table).find("colour").unwrap().term("red");
+        let find = transaction.table(&table).find("color").unwrap().term("red");
         assert_eq!(find.keys().count(), 2);
         transaction.put(&table, &100, "none");
         write(&table);

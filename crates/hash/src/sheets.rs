@@ -5,7 +5,7 @@
 //! memory than was used. Pieces of one size always fit.
 //!
 //! If the index is locked in memory, free sheets are kept, locked, for the next shard: the system
-//! locks whole pages, and a sheet could not be unlocked without its neighbours. All are freed with
+//! locks whole pages, and a sheet could not be unlocked without its neighbors. All are freed with
 //! the index.
 
 use folddb_host::resident::Resident;

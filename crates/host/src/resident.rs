@@ -2,7 +2,7 @@
 //!
 //! This is best effort: if the system refuses (see `ulimit -l`), the memory can be used anyway, and
 //! [`Resident::is_locked`] says whether it is locked. The system locks whole pages, with everything
-//! else on them, and unlocks them the same way. An owner of many such neighbouring values therefore
+//! else on them, and unlocks them the same way. An owner of many such neighboring values therefore
 //! frees all of them at once.
 //!
 //! Used by the index of hashed tables (crate `folddb-hash`): a user may want that no look-up waits

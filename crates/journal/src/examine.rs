@@ -427,7 +427,7 @@ impl Walk<'_> {
         }
     }
 
-    // ---- the judgement --------------------------------------------------------------------------
+    // ---- the judgment --------------------------------------------------------------------------
 
     /// Distinguishes holes that are damage from the torn end. `last` is the newest segment that
     /// could be placed.

@@ -77,7 +77,7 @@ impl SegmentMaker {
         capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
     }
 
-    /// Removes a segment without frames. If it stays, it does no harm: replay recognises it.
+    /// Removes a segment without frames. If it stays, it does no harm: replay recognizes it.
     pub(crate) fn unmake(&self, segment: OpenSegment) {
         let path = segment.path.clone();
         drop(segment);

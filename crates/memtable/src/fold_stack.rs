@@ -1,4 +1,4 @@
-//! Folds many records of one key: neighbours of equal weight first, like a binary counter.
+//! Folds many records of one key: neighbors of equal weight first, like a binary counter.
 //!
 //! If n values that grow (lists, sets) are folded one after the other, about n² bytes are copied;
 //! this copies about n log n. The fold is associative, so the result is the same. Two records that
@@ -22,7 +22,7 @@ pub(crate) struct Incoming {
     pub(crate) offset: u32,
 }
 
-/// The result of folding some neighbouring records of one key.
+/// The result of folding some neighboring records of one key.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub(crate) seq: Seq,
@@ -74,7 +74,7 @@ pub(crate) struct FoldStack {
 }
 
 impl FoldStack {
-    /// Takes the next newer record, and composes neighbours of equal weight.
+    /// Takes the next newer record, and composes neighbors of equal weight.
     pub(crate) fn push(&mut self, rules: &FoldRules, arenas: &[&[u8]], key: &[u8], record: &Incoming) {
         if self.used == self.partials.len() {
             self.partials.push(Partial::empty());

@@ -7,7 +7,7 @@
 //!    never changed: new ones replace them (see `folddb_host::sync::Swap`).
 //! 3. A full tail is sorted and folded while readers still see it; then layers with a chunk in its
 //!    place and an empty tail are swapped in.
-//! 4. [`Memtable::merge_step`] is serialised by the lock `merging`. Others only add chunks at the
+//! 4. [`Memtable::merge_step`] is serialized by the lock `merging`. Others only add chunks at the
 //!    new end, so the indexes of a plan stay valid while it is carried out.
 //!
 //! **Folding and readers.** A folded record has only the newest of the seqs, so a fold must not
@@ -462,7 +462,7 @@ fn facts_of(chunks: &[Arc<Chunk>]) -> Vec<ChunkFacts> {
     chunks.iter().map(facts).collect()
 }
 
-/// Merges neighbouring chunks, oldest first, as `plan` says.
+/// Merges neighboring chunks, oldest first, as `plan` says.
 fn merge_chunks(
     order: &KeyOrder,
     rules: &FoldRules,

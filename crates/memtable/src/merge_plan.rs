@@ -1,7 +1,7 @@
 //! Which chunks to merge next. A pure function.
 //!
 //! Chunks are in order, oldest first, and their generations never rise from old to new. When
-//! `factor` neighbours have one generation, the oldest `factor` of them become one chunk of the
+//! `factor` neighbors have one generation, the oldest `factor` of them become one chunk of the
 //! next. So there are at most `factor - 1` of each generation, and a get searches a logarithmic
 //! number of chunks.
 //!

@@ -1,6 +1,6 @@
 //! Which runs to merge next: a pure function from the runs of a table to a printable plan.
 //!
-//! The shape is lazy levelling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs,
+//! The shape is lazy leveling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs,
 //! and the bottom, the oldest run. Other runs are merged into the bottom only if that pays. The
 //! reasons for a merge, in this order:
 //!
@@ -9,7 +9,7 @@
 //! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number,
 //!    the one that moves the fewest useless bytes for each run saved is chosen. Merging n of the T
 //!    runs of a tier early moves (1 - n/T) of the bytes uselessly and saves n - 1 runs; merging two
-//!    neighbours that stay in their tier moves all of them uselessly.
+//!    neighbors that stay in their tier moves all of them uselessly.
 //! 3. *Dead values*: runs point to more dead separated values than is tolerated: see [`hidden`].
 //! 4. *Garbage*: merging would free more than σ of the live data. Sketches show how many keys the
 //!    runs have in common; the last merges show how much of these bytes merging frees
@@ -119,7 +119,7 @@ impl Planner<'_> {
     }
 
     fn too_many_runs(&self) -> Option<Plan> {
-        // Neighbours in a running merge will soon be one run.
+        // Neighbors in a running merge will soon be one run.
         let soon_gone = self.runs.windows(2).filter(|pair| pair[0].busy && pair[1].busy).count();
         let runs = self.runs.len() - soon_gone;
         if runs <= self.options.read_runs_max.max(1) {
@@ -149,7 +149,7 @@ impl Planner<'_> {
     }
 
     /// For each tier and each range of idle runs: the runs of the tier in that range. The runs of a
-    /// tier are neighbours, except for runs that a cancelled merge left between them, which are
+    /// tier are neighbors, except for runs that a canceled merge left between them, which are
     /// included.
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
@@ -178,7 +178,7 @@ impl Planner<'_> {
         self.stripes().find_map(|stripe| self.garbage_of_stripe(stripe.start, stripe.end))
     }
 
-    /// The groups of neighbouring runs without a snapshot between them, oldest first.
+    /// The groups of neighboring runs without a snapshot between them, oldest first.
     fn stripes(&self) -> impl Iterator<Item = Range<usize>> {
         let mut end = self.runs.len();
         std::iter::from_fn(move || {
@@ -234,7 +234,7 @@ impl Planner<'_> {
             .then(|| make(self.order, self.runs, range, target_tier, Reason::Joined(price)))
     }
 
-    /// The runs to merge for gets: the oldest neighbours that are in no merge and that no snapshot
+    /// The runs to merge for gets: the oldest neighbors that are in no merge and that no snapshot
     /// separates, as many as one merge takes.
     fn joined_range(&self) -> Option<Range<usize>> {
         if self.options.freed_by_repeat >= FREED_BY_REPEAT_MIN {

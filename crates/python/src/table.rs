@@ -509,7 +509,7 @@ impl Table {
             Ok((!part.is_none()).then_some(part))
         };
         if part("step")?.is_some() {
-            return Err(invalid("a slice of a table has no step; use scan(reverse=True) to go backwards"));
+            return Err(invalid("a slice of a table has no step; use scan(reverse=True) to go backward"));
         }
         let bounds = Bounds { start: part("start")?, before: part("stop")?, ..Bounds::default() };
         self.range(bounds, false, None)

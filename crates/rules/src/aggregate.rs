@@ -2,7 +2,7 @@
 //!
 //! The fold of a table is made for the values of one key; over keys it is the sum of sums, the
 //! least of the least, the sketch of all. A fold that uses the key gets an empty one. Called when
-//! parts are summarised and when ranges are aggregated: a fold is associative, so it does not
+//! parts are summarized and when ranges are aggregated: a fold is associative, so it does not
 //! matter how the keys are divided into pieces.
 
 use crate::algebra::{Decline, FoldRules, Product};

@@ -46,8 +46,8 @@ pub(crate) use fold_rules::Product;
 pub use fold_rules::{Composed, Decline, FoldRules, Predicate, State};
 
 impl FoldRules {
-    /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`. The
-    /// former content of `out` is lost in either case. Both ops must have been normalised.
+    /// Composes two neighboring ops of one key. On [`Composed::Out`] the result is in `out`. The
+    /// former content of `out` is lost in either case. Both ops must have been normalized.
     #[inline]
     pub fn compose(&self, key: &[u8], older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         let composed = match self.has_stamps {

@@ -119,7 +119,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>)
     (distance <= 2 && 2 * distance < candidate.len().max(word.len())).then_some(candidate)
 }
 
-/// Edits that turn one word into the other, swaps of neighbours counting as one (optimal string
+/// Edits that turn one word into the other, swaps of neighbors counting as one (optimal string
 /// alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     const LEN_MAX: usize = 64;

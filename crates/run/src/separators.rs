@@ -147,7 +147,7 @@ impl Spans {
 }
 
 impl Leaf {
-    /// Decodes a leaf index block. A search without the index (`salvage.rs`) must recognise the
+    /// Decodes a leaf index block. A search without the index (`salvage.rs`) must recognize the
     /// same blocks as leaves, or their places would be salvaged as records.
     pub(crate) fn decode(block: &Block, order: &KeyOrder) -> Result<Leaf, Malformed> {
         if block.has_seqs() {

@@ -317,7 +317,7 @@ fn pairs_of_random_numbers_take_few_bytes() {
     let records = numbers(300_000);
     let options = WriteOptions { keep_seqs: false, filter_bits: 0, ..WriteOptions::default() };
     let facts = world.write(1, &options, &records).unwrap();
-    // 7 bytes of key: neighbours are 2^46 apart, so 740 of them span 2^55. 4 of value: it is below
+    // 7 bytes of key: neighbors are 2^46 apart, so 740 of them span 2^55. 4 of value: it is below
     // 2^27. A hundred million records would be 2^37 apart and take 6 of key. The rest is footers
     // and index.
     let per_record = |facts: &PartFacts| facts.file_bytes as f64 / facts.records as f64;

@@ -240,7 +240,7 @@ impl<'a> Check<'a> {
         self.separator.extend_from_slice(separator);
     }
 
-    /// Where the blocks of an unreadable leaf are: between those of its neighbours.
+    /// Where the blocks of an unreadable leaf are: between those of its neighbors.
     fn unreached(&self, frame: &Frame, number: usize) -> Option<Range<u64>> {
         let later = frame.top.leaves.get(number + 1..).unwrap_or(&[]);
         let next = later.iter().find_map(|entry| {

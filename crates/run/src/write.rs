@@ -111,7 +111,7 @@ pub struct PartWriter {
     /// The summaries of its blocks, if requested.
     gathering: Option<Box<Gathering>>,
     /// The prefix of the last key in the order of the table; it decides most comparisons of
-    /// neighbours.
+    /// neighbors.
     last_prefix: u64,
     last_seq: u64,
     /// The last key. It is up to date only after it was copied from the block, or while the block

@@ -54,7 +54,7 @@ pub(crate) struct Fitting {
     pub(crate) known: Known,
 }
 
-/// The state of an opened store, and all other inputs of its judgement but promises.
+/// The state of an opened store, and all other inputs of its judgment but promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stood {
     /// Its last seq.

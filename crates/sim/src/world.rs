@@ -277,7 +277,7 @@ impl SimDisk {
         self.machine.lock().clock_ns += by.as_nanos() as u64;
     }
 
-    /// Moves the wall clock, forwards or back.
+    /// Moves the wall clock, forward or back.
     pub fn jump_wall(&self, by_s: i64) {
         let mut machine = self.machine.lock();
         machine.wall_s = machine.wall_s.saturating_add_signed(by_s);

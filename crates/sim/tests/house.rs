@@ -6,6 +6,8 @@
 
 #[path = "house/columns.rs"]
 mod columns;
+#[path = "house/spelling.rs"]
+mod spelling;
 #[path = "house/seen.rs"]
 mod seen;
 #[path = "house/links.rs"]

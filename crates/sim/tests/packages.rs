@@ -1,5 +1,5 @@
 //! Each crate can be published, or says that it cannot: its manifest has the fields that a registry
-//! requires, its package has its readme and the licences, and it depends on no unpublished crate.
+//! requires, its package has its readme and the licenses, and it depends on no unpublished crate.
 //!
 //! `cargo package --workspace` makes the packages themselves; `.ci/run` has it.
 
@@ -56,8 +56,8 @@ fn lacks(package: &Value, packages: &BTreeMap<String, Value>) -> Vec<String> {
     ask(text(&package["documentation"]) == format!("https://docs.rs/{name}"), "has no documentation link");
     ask(package["metadata"]["docs"]["rs"].is_object(), "has no [package.metadata.docs.rs]");
     ask(folder(package).join(text(&package["readme"])).is_file(), "has no readme");
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        ask(folder(package).join(licence).is_file(), &format!("has no {licence} in its folder"));
+    for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        ask(folder(package).join(license).is_file(), &format!("has no {license} in its folder"));
     }
     for dependency in package["dependencies"].as_array().expect("a list") {
         let used = text(&dependency["name"]);

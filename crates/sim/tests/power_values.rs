@@ -100,7 +100,7 @@ fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
 }
 
 /// A replaced value that was not durable is removed from the disk, alone or with all its
-/// neighbours: its replacement is durable by then.
+/// neighbors: its replacement is durable by then.
 fn replaced_values_go(place: ValuePlacement, work: BackgroundJob, changes: impl Fn(u64) -> bool) {
     let disk = SimDisk::new(2);
     let store = create(&disk);

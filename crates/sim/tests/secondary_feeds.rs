@@ -491,7 +491,7 @@ fn copy_dir(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_restored_store_is_recognised_even_if_the_last_batch_is_the_same() {
+fn a_restored_store_is_recognized_even_if_the_last_batch_is_the_same() {
     for (changed, is_told) in [(None, false), (Some(5), true), (Some(7), true), (Some(9), true)] {
         let temp = tempfile::tempdir().expect("a directory");
         let (dir, saved) = (temp.path().join("store"), temp.path().join("saved"));

@@ -12,7 +12,7 @@ fn built(pieces: &[Piece<'_>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
+fn a_rope_reads_back_as_it_was_put_and_neighbors_inline_are_one() {
     let separated = |unit, len| Piece::Separated { place: place(unit), hash: unit, len, at: 0 };
     let inline = |bytes| Piece::Inline(bytes);
     let bytes = built(&[

@@ -16,8 +16,8 @@ const SIZE: (u32, u32) = (900, 480);
 /// Of a line chart; the names are to the right of it.
 const PLOT_WIDTH: u32 = 710;
 const FONT: (&str, u32) = ("sans-serif", 16);
-/// FoldDB's colour, then the others'.
-const COLOURS: [RGBColor; 10] = [
+/// FoldDB's color, then the others'.
+const COLORS: [RGBColor; 10] = [
     RGBColor(208, 48, 48),
     RGBColor(70, 110, 180),
     RGBColor(90, 160, 90),
@@ -132,8 +132,8 @@ fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
         .map_err(failed)?;
     let rectangle = |(place, (_, value)): (usize, &(String, f64))| {
         let (low, high) = (SegmentValue::Exact(row(place)), SegmentValue::Exact(row(place) + 1));
-        let colour = COLOURS[place % COLOURS.len()].filled();
-        let mut bar = Rectangle::new([(0.0, low), (*value, high)], colour);
+        let color = COLORS[place % COLORS.len()].filled();
+        let mut bar = Rectangle::new([(0.0, low), (*value, high)], color);
         bar.set_margin(6, 6, 0, 0);
         bar
     };
@@ -165,11 +165,11 @@ fn plot(area: &Area<'_>, title: &str, x_name: &str, lines: &[Line]) -> Result<()
         .draw()
         .map_err(failed)?;
     for (place, (name, points)) in lines.iter().enumerate() {
-        let colour = COLOURS[place % COLOURS.len()];
-        let line = LineSeries::new(points.iter().copied(), colour.stroke_width(2));
+        let color = COLORS[place % COLORS.len()];
+        let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
         chart.draw_series(line).map_err(failed)?;
         let y = 60 + 24 * place as i32;
-        let sample = PathElement::new([(0, y + 6), (20, y + 6)], colour.stroke_width(3));
+        let sample = PathElement::new([(0, y + 6), (20, y + 6)], color.stroke_width(3));
         names.draw(&sample).map_err(failed)?;
         names.draw(&Text::new(name.clone(), (28, y), FONT)).map_err(failed)?;
     }

@@ -9,7 +9,7 @@
 //!   half for its block cache, as with RocksDB here. A thread that flushes, and two that compact.
 //! - writers wait while two memtables are to be flushed, or level 0 has as many runs as RocksDB
 //!   allows; the tree alone would never wait.
-//! - levelled compaction with dynamic levels, the lowest as large as level 0 when it is full.
+//! - leveled compaction with dynamic levels, the lowest as large as level 0 when it is full.
 //! - filters and indexes whole and pinned on every level, in addition to the cache, as with fjall
 //!   here. Without the locator, which is a second way to a block: beside pinned indexes it is only
 //!   written. Filters of its default 10 bits; no compression; blocks of its default 4 KiB.

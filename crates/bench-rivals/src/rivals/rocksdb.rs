@@ -5,7 +5,7 @@
 //! - filters of 10 bits and indexes on the heap, beyond the cache: in a small cache they evict each
 //!   other and the data, and can stall a store for minutes. That takes memory in addition to
 //!   `memory_bytes`; the peak shows how much.
-//! - levelled compaction with dynamic levels, the lowest as large as level 0 when it is full; or
+//! - leveled compaction with dynamic levels, the lowest as large as level 0 when it is full; or
 //!   universal compaction with runs of eight, as `rocksdb-universal`. One flush and two compactions
 //!   at once, each in up to two parts.
 //! - no compression; blocks of 4 KiB with a hash index for gets; syncs of files spread
@@ -40,10 +40,10 @@ struct Variant {
 
 const PLAIN: Variant = Variant { is_universal: false, has_blobs: false, merges: None };
 
-pub(crate) const LEVELLED: Entry = Entry {
+pub(crate) const LEVELED: Entry = Entry {
     name: "rocksdb",
     version,
-    settings: |_| about("levelled; folds by read-modify-write"),
+    settings: |_| about("leveled; folds by read-modify-write"),
     open: |setup| open(setup, PLAIN),
 };
 
@@ -57,7 +57,7 @@ pub(crate) const UNIVERSAL: Entry = Entry {
 pub(crate) const MERGE: Entry = Entry {
     name: "rocksdb-merge",
     version,
-    settings: |_| about("levelled; merge operator, max_successive_merges 0"),
+    settings: |_| about("leveled; merge operator, max_successive_merges 0"),
     open: |setup| open(setup, Variant { merges: Some(0), ..PLAIN }),
 };
 
@@ -71,14 +71,14 @@ pub(crate) const UNIVERSAL_MERGE: Entry = Entry {
 pub(crate) const MERGE_EAGER: Entry = Entry {
     name: "rocksdb-merge-eager",
     version,
-    settings: |_| about("levelled; merge operator, max_successive_merges 8"),
+    settings: |_| about("leveled; merge operator, max_successive_merges 8"),
     open: |setup| open(setup, Variant { merges: Some(8), ..PLAIN }),
 };
 
 pub(crate) const BLOB: Entry = Entry {
     name: "rocksdb-blob",
     version,
-    settings: |_| about("levelled; values from 512 bytes on in blob files"),
+    settings: |_| about("leveled; values from 512 bytes on in blob files"),
     open: |setup| open(setup, Variant { has_blobs: true, ..PLAIN }),
 };
 

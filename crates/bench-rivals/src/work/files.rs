@@ -56,7 +56,7 @@ pub(super) fn allocated_bytes(dir: &Path) -> Result<u64> {
     Ok(files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.blocks() * 512).sum())
 }
 
-/// Bytes that this process has caused to be written to the disk, without those that were cancelled
+/// Bytes that this process has caused to be written to the disk, without those that were canceled
 /// before.
 pub(super) fn device_bytes() -> u64 {
     io_bytes("write_bytes").saturating_sub(io_bytes("cancelled_write_bytes"))

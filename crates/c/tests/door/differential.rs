@@ -134,12 +134,12 @@ impl Played {
         let all: Vec<_> = scan.into_iter().map(|row| row.expect("a row")).collect();
         let is_behind = |row: &&(Vec<u8>, Vec<u8>)| if is_down { &*row.0 <= key } else { &*row.0 >= key };
         let behind: String = all.iter().filter(is_behind).map(row).collect();
-        let backwards: String = all.iter().rev().map(row).collect();
+        let backward: String = all.iter().rev().map(row).collect();
         let with_one_before = |(at, here): (usize, &(Vec<u8>, Vec<u8>))| {
             row(here) + &at.checked_sub(1).map(|before| row(&all[before])).unwrap_or_default()
         };
         let each: String = all.iter().enumerate().map(with_one_before).collect();
-        format!("{behind}|{backwards}|{each}")
+        format!("{behind}|{backward}|{each}")
     }
 }
 

@@ -3,8 +3,8 @@
 
 static folddb_table *table;
 
-/* The keys from where an iterator stands on, one after the other, forwards or backwards. */
-static const char *rest(folddb_iterator *at, bool is, bool forwards) {
+/* The keys from where an iterator stands on, one after the other, forward or backward. */
+static const char *rest(folddb_iterator *at, bool is, bool forward) {
     static char keys[256];
     char *err = NULL;
     keys[0] = 0;
@@ -13,7 +13,7 @@ static const char *rest(folddb_iterator *at, bool is, bool forwards) {
         const char *key = folddb_iterator_key(at, &len, &err);
         OK(err);
         strncat(keys, key, len);
-        is = forwards ? folddb_iterator_next(at, &err) : folddb_iterator_prev(at, &err);
+        is = forward ? folddb_iterator_next(at, &err) : folddb_iterator_prev(at, &err);
         OK(err);
     }
     return keys;

@@ -177,8 +177,8 @@ int main(int argc, char **argv) {
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "expected a rule such as `key=utf8`");
     CHECK(!folddb_table_create(store, "u", "key=tuple(utf8)", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "use bytes, utf8, u32");
-    CHECK(!folddb_table_create(store, "u", "colour=blue", &err));
-    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "colour");
+    CHECK(!folddb_table_create(store, "u", "color=blue", &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "color");
     CHECK(!folddb_table_create(store, "u", "fold=summ:u64", &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "summ");
     CHECK(!folddb_table_create(store, "\xff", NULL, &err));

@@ -56,7 +56,7 @@ static void print_here(folddb_iterator *at) {
     print_row(NULL, key, key_len, value, value_len);
 }
 
-/* By a function forwards, by an iterator backwards. */
+/* By a function forward, by an iterator backward. */
 static void scan(const char *a, const char *b) {
     folddb_scan *range = folddb_scan_create(table, &err);
     CHECK(folddb_scan_from(range, S(a), &err) && folddb_scan_before(range, S(b), &err));
@@ -95,7 +95,7 @@ static void around(const char *key) {
     folddb_scan_destroy(range);
 }
 
-/* So many rows from a key on, or from the end down to it: from another key on, backwards, and each
+/* So many rows from a key on, or from the end down to it: from another key on, backward, and each
  * with the one before it. */
 static void few(const char *from, const char *key, int limit) {
     folddb_scan *range = folddb_scan_create(table, &err);

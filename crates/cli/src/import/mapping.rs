@@ -303,7 +303,7 @@ impl Nullable {
     }
 }
 
-/// Whether this is the object form of bytes, or a misspelt one.
+/// Whether this is the object form of bytes, or a misspelled one.
 fn is_wrapped(nested: &Datum) -> bool {
     matches!(nested, Datum::Bytes(_))
         || datum::unwrapped(nested).is_some()

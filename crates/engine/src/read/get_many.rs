@@ -1,6 +1,6 @@
 //! The read path of several keys at once: all as of one moment.
 //!
-//! Keys are looked up in the order of the table, each once, so that neighbours read a shared block
+//! Keys are looked up in the order of the table, each once, so that neighbors read a shared block
 //! while it is in memory. Each value is passed on with the place of its key among the requested
 //! ones, in any order: reads may overlap, and no caller depends on an order.
 //!

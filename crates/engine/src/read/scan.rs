@@ -430,7 +430,7 @@ impl Rows {
         }
     }
 
-    /// Whether `key` is still inside the range, at the end that the scan moves towards.
+    /// Whether `key` is still inside the range, at the end that the scan moves toward.
     fn plan_admits(&self, key: &[u8]) -> bool {
         let order = &self.table.rules.order;
         match self.plan.direction {

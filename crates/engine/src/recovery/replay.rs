@@ -245,7 +245,7 @@ fn full_tables(
     active.filter(|active| active.is_full(bytes_max, range_deletes_max)).map(table).collect()
 }
 
-/// The tables of the records in a frame; neighbouring records of one table count once.
+/// The tables of the records in a frame; neighboring records of one table count once.
 fn tables_of<'f>(frame: &ReplayFrame<'f>) -> impl Iterator<Item = TableId> + use<'f> {
     let mut before = None;
     let records = folddb_layout::frame::records(frame.payload);

@@ -9,7 +9,7 @@
 //!
 //! A reader of the present searches each node's top, newest node first. A reader of the past skips
 //! newer nodes, and descends into the one node that spans its seq. So both cost O(log² n)
-//! comparisons, and adding a range delete costs O(log n) amortised; nothing that a reader holds is
+//! comparisons, and adding a range delete costs O(log n) amortized; nothing that a reader holds is
 //! changed. All of it is pure.
 
 use std::cmp::Ordering;

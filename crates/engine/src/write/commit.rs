@@ -187,9 +187,9 @@ pub(crate) fn apply(
     while let Some(next) = records.peek() {
         let id = next.as_ref().map_err(|cause| malformed(*cause))?.table;
         // Adjacent records of one table are applied under one lock of its memtable.
-        let neighbours =
+        let neighbors =
             std::iter::from_fn(|| records.next_if(|next| next.as_ref().is_ok_and(|r| r.table == id)));
-        let numbered = neighbours.flatten().map(|record| {
+        let numbered = neighbors.flatten().map(|record| {
             seq += 1;
             (seq - 1, record)
         });

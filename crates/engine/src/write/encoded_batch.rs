@@ -1,6 +1,6 @@
 //! Records in the form in which a commit passes them to the log, and the kinds of writes.
 //!
-//! Lengths are checked and ops normalised here, before any lock is taken.
+//! Lengths are checked and ops normalized here, before any lock is taken.
 
 use std::sync::Arc;
 
@@ -113,14 +113,14 @@ impl Encoded {
         self.loose.shrink_to(RECYCLED_BYTES_MAX);
     }
 
-    /// Appends one op, normalised by the table's rules.
+    /// Appends one op, normalized by the table's rules.
     #[inline]
     pub fn push(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], value: &[u8]) -> Result<()> {
         check_lengths(table, key, value)?;
         if !table.takes_writes {
             table.check_takes_writes()?;
         }
-        let kind = table.rules.fold.normalise(key, kind, value);
+        let kind = table.rules.fold.normalize(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
         let place = self.count_in(table, kind == OpKind::Delete);
         match (table.hashed.is_some(), table.has_stamps) {
@@ -157,7 +157,7 @@ impl Encoded {
         check_lengths(table, key, value)?;
         table.check_takes_writes()?;
         check_expires(table)?;
-        let kind = table.rules.fold.normalise(key, kind, value);
+        let kind = table.rules.fold.normalize(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
         let place = self.count_in(table, kind == OpKind::Delete);
         match table.hashed.is_some() {
@@ -213,7 +213,7 @@ impl Encoded {
         }
     }
 
-    /// Appends an op that was written before, already normalised.
+    /// Appends an op that was written before, already normalized.
     #[inline]
     pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         if value.len() >= table.separate_from && table.separates(kind) {

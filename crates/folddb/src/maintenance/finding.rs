@@ -105,7 +105,7 @@ impl Loss {
     /// Keys of a span, shown by the codec of the table.
     pub(crate) fn of_span(table: &str, codec: &KeyCodec, span: &KeySpan) -> Loss {
         let KeySpan { last_read, next_read, .. } = span;
-        // A separator of blocks is usually not a whole key: then its neighbours are shown.
+        // A separator of blocks is usually not a whole key: then its neighbors are shown.
         let shown = |key: &Option<Vec<u8>>, whole: &Option<Vec<u8>>| {
             let key = key.as_ref()?;
             let whole = whole.as_ref().filter(|_| codec.check(key).is_err());

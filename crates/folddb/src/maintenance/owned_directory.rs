@@ -24,7 +24,7 @@ const MARK_BYTES_MAX: u64 = 4096;
 
 impl Store {
     /// Whether a directory belongs to FoldDB: it is a store, a backup, or a directory of backups.
-    /// Nothing else may be written into it or below it. A store is recognised by its file `FORMAT`,
+    /// Nothing else may be written into it or below it. A store is recognized by its file `FORMAT`,
     /// even if that is damaged.
     pub fn owns_directory(dir: impl AsRef<Path>, options: &Options) -> bool {
         what_is(&*options.engine.host.files, dir.as_ref()).is_some()

@@ -177,7 +177,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Why a record has not been folded into its neighbour yet.
+    /// Why a record has not been folded into its neighbor yet.
     pub(crate) fn why(&self, records: &[Explained], index: usize) -> String {
         let Some(newer) = index.checked_sub(1).map(|newer| &records[newer]) else {
             return "it is the newest".to_owned();

@@ -106,7 +106,7 @@ fn a_place_from_before_a_feed_began_again_acknowledges_none_of_its_rows() {
         assert!(reread(&store, &mut replica), "not all of its rows were handed out: it begins anew");
         replica.check(&store);
 
-        // The rows were handed out, but a late acknowledgement does not mean that they were dealt
+        // The rows were handed out, but a late acknowledgment does not mean that they were dealt
         // with.
         let mut feed = store.feed("f", FeedOptions::default()).unwrap();
         while feed.poll().unwrap().is_some() {}

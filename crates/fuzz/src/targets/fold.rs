@@ -120,7 +120,7 @@ fn folded(fold: &dyn Fold, a: &[u8], b: &[u8]) -> Option<Vec<u8>> {
         Outcome::Value => Some(out),
         Outcome::KeepEarlier => Some(a.to_vec()),
         Outcome::KeepLater => Some(b.to_vec()),
-        Outcome::Delete => panic!("no fold of the catalogue deletes"),
+        Outcome::Delete => panic!("no fold of the catalog deletes"),
     }
 }
 
@@ -269,7 +269,7 @@ fn op_of(rules: &FoldRules, fold: &dyn Fold, kind: u8, payload: &[u8]) -> Option
     if values.iter().any(|value| fold.check(value).is_err()) {
         return None;
     }
-    let kind = rules.normalise(KEY, kind, payload);
+    let kind = rules.normalize(KEY, kind, payload);
     Some(OpBuf { kind, payload: if kind == OpKind::Delete { Vec::new() } else { payload.to_vec() } })
 }
 

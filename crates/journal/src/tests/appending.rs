@@ -335,7 +335,7 @@ fn a_mark_vouches_for_the_last_sync_once() {
     assert_eq!(journal.end_lsn(), marked, "one is enough");
     append(&mut journal, 5..6, 10);
 
-    // Because of the mark, damage to the last synced batch is recognised.
+    // Because of the mark, damage to the last synced batch is recognized.
     let path = dir().join("000001.log");
     let mut bytes = world.get(&path);
     bytes[4096 + usize::try_from(vouched).unwrap() - 5] ^= 1;

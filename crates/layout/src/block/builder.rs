@@ -376,7 +376,7 @@ fn segments_of(varying: &[u8]) -> ([Segment; SEGMENTS_MAX], usize) {
     (segments, count)
 }
 
-/// Joins the two neighbours with the smallest gap; the last slot is then free.
+/// Joins the two neighbors with the smallest gap; the last slot is then free.
 fn join_closest(segments: &mut [Segment; SEGMENTS_MAX]) {
     let gap = |pair: &[Segment]| u16::from(pair[1].start) - u16::from(pair[0].start) - u16::from(pair[0].len);
     let closest = segments.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair)).map_or(0, |(at, _)| at);

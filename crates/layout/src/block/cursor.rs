@@ -34,7 +34,7 @@ pub struct BlockCursor {
     back: Back,
 }
 
-/// The entries between two restarts, decoded in order to be walked backwards.
+/// The entries between two restarts, decoded in order to be walked backward.
 #[derive(Debug, Default)]
 struct Back {
     /// Which restart they follow; none when nothing is decoded.

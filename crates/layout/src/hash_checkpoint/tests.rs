@@ -146,7 +146,7 @@ fn what_is_whole_but_makes_no_sense_is_refused() {
     assert_eq!(read(&[entry(first, 1 << ADDRESS_BITS)]), Err(Malformed::Bounds), "no address");
     assert_eq!(read(&[entry(first, 1 << SLOT_BITS | 1)]), Err(Malformed::Bounds), "no slot");
     assert_eq!(read(&[entry(range.end(), 1)]), Err(Malformed::Bounds), "beyond the range");
-    assert!(read(&[entry(first + 1, 1), entry(first, 1)]).is_err(), "backwards");
+    assert!(read(&[entry(first + 1, 1), entry(first, 1)]).is_err(), "backward");
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl World {
             let key = &keys[key % keys.len()];
             let payload = [byte];
             let payload = if kind == OpKind::Delete { &[][..] } else { &payload[..] };
-            let kind = self.rules.normalise(key, kind, payload);
+            let kind = self.rules.normalize(key, kind, payload);
             let payload = if kind == OpKind::Delete { &[][..] } else { payload };
             writer.push(Record { key, seq, kind, payload }, &boundaries);
             self.history.push((seq, key.clone(), kind, payload.to_vec()));

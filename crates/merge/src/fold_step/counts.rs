@@ -7,7 +7,7 @@ pub struct Counts {
     pub records_in: u64,
     /// Records that went out.
     pub records_out: u64,
-    /// Composed into a neighbour.
+    /// Composed into a neighbor.
     pub folded: u64,
     /// Older than a `Set` or `Delete` of their stripe.
     pub shadowed: u64,

@@ -203,7 +203,7 @@ fn apply(rules: &FoldRules, key: &[u8], seen: Seen, record: Option<&OwnedRecord>
 fn write(rules: &FoldRules, key: &[u8], seq: Seq, kind: u8, value: Vec<u8>) -> OwnedRecord {
     let kind =
         [OpKind::Delete, OpKind::Set, OpKind::Insert].get(kind as usize).copied().unwrap_or(OpKind::Fold);
-    let kind = rules.normalise(key, kind, &value);
+    let kind = rules.normalize(key, kind, &value);
     let payload = if kind == OpKind::Delete { Vec::new() } else { value };
     OwnedRecord { key: key.to_vec(), seq, op: OpBuf { kind, payload } }
 }

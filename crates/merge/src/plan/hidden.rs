@@ -9,11 +9,11 @@
 //!   hidden   bytes of values that newer runs have replaced, estimated from the sketches
 //!   bound    h = sqrt( M / (K · V) ), as a share of the live values, where
 //!            M: bytes of all runs, V: bytes of the live values, K: `COPY_SLOPE`
-//!   range    of the neighbours whose merge uncovers at least a third of the hidden bytes,
+//!   range    of the neighbors whose merge uncovers at least a third of the hidden bytes,
 //!            those that uncover most for each byte moved
 //! ```
 //!
-//! The bound minimises the sum of two costs. The first is merging: with a bound of h · V hidden
+//! The bound minimizes the sum of two costs. The first is merging: with a bound of h · V hidden
 //! bytes, a merge of all runs is due each time that so much was overwritten, so M / (h · V) bytes
 //! are moved for each byte put. The second is copying: hidden values take space, so reclaim must
 //! copy more, about K · h bytes for each byte put.
@@ -80,7 +80,7 @@ fn hidden_max(planner: &Planner<'_>, alive: f64) -> f64 {
     (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
 }
 
-/// The ranges of neighbours in a stretch that are worth merging: each with the bytes that the merge
+/// The ranges of neighbors in a stretch that are worth merging: each with the bytes that the merge
 /// would uncover for each byte that it moves.
 fn ranges_worth_it(
     planner: &Planner<'_>,
@@ -107,7 +107,7 @@ fn is_boundary_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) 
     moment.boundaries.iter().any(|&boundary| older.max_seq <= boundary && boundary < newer.min_seq)
 }
 
-/// The longest ranges of neighbours that are not separated from one another.
+/// The longest ranges of neighbors that are not separated from one another.
 fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let mut start = 0;
@@ -129,7 +129,7 @@ struct Hidden {
 }
 
 impl Hidden {
-    /// The hidden values of these runs, which are neighbours in age, newest first.
+    /// The hidden values of these runs, which are neighbors in age, newest first.
     fn of(runs: &[RunSummary]) -> Hidden {
         let mut hidden = Hidden { runs: runs.len(), pairs: vec![0.0; runs.len() * runs.len()] };
         let weight = |run: &RunSummary| run.value_bytes as f64 / run.records.max(1) as f64;

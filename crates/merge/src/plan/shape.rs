@@ -170,7 +170,7 @@ pub struct Plan {
     pub way: Way,
     /// Why.
     pub reason: Reason,
-    /// The inputs, newest first; neighbours in age.
+    /// The inputs, newest first; neighbors in age.
     pub inputs: Vec<RunId>,
     /// The lowest and the highest tier among them.
     pub tiers: (u8, u8),

@@ -314,7 +314,7 @@ fn check(plan: &Plan, runs: &[RunSummary]) {
     let first = runs.iter().position(|run| run.id == plan.inputs[0]).unwrap();
     let inputs = &runs[first..first + plan.inputs.len()];
     let older = &runs[first + plan.inputs.len()..];
-    assert!(inputs.iter().map(|run| run.id).eq(plan.inputs.iter().copied()), "inputs are neighbours in age");
+    assert!(inputs.iter().map(|run| run.id).eq(plan.inputs.iter().copied()), "inputs are neighbors in age");
     assert!(inputs.iter().all(|run| !run.busy), "busy runs are left alone");
     assert_eq!(plan.target_age, inputs[0].age);
     assert!(plan.target_tier >= plan.tiers.1);

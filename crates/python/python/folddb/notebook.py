@@ -44,18 +44,18 @@ def plot_tiers(store: Any, axes: Optional[Any] = None) -> Any:
     except ImportError as error:
         raise ImportError("plot_tiers() needs Matplotlib: pip install matplotlib") from error
     axes = axes if axes is not None else pyplot.subplots()[1]
-    labelled = set()
+    labeled = set()
     for row, name in enumerate(store.tables()):
         left = 0.0
         for run in store[name].runs():
             tier, mebibytes = run["tier"], run["disk_bytes"] / (1 << 20)
-            label = None if tier in labelled else f"tier {tier}"
-            labelled.add(tier)
+            label = None if tier in labeled else f"tier {tier}"
+            labeled.add(tier)
             axes.barh(row, mebibytes, left=left, color=f"C{tier % 10}", edgecolor="white", label=label)
             left += mebibytes
     axes.set_yticks(range(len(store.tables())), store.tables())
     axes.set_xlabel("MiB on disk, newest run first")
-    if labelled:
+    if labeled:
         axes.legend()
     return axes
 

@@ -227,19 +227,19 @@ impl FoldRules {
     }
 
     /// The kind under which an op is written: a `Fold` that short-circuits is a `Set`, a `Set` of a
-    /// deleted state is a `Delete` (then with an empty payload). Every op is normalised before it
+    /// deleted state is a `Delete` (then with an empty payload). Every op is normalized before it
     /// is stored.
     #[inline]
-    pub fn normalise(&self, key: &[u8], kind: OpKind, payload: &[u8]) -> OpKind {
+    pub fn normalize(&self, key: &[u8], kind: OpKind, payload: &[u8]) -> OpKind {
         match kind {
-            OpKind::Fold if self.short_circuits(key, payload) => self.normalise_set(key, payload),
-            OpKind::Set => self.normalise_set(key, payload),
+            OpKind::Fold if self.short_circuits(key, payload) => self.normalize_set(key, payload),
+            OpKind::Set => self.normalize_set(key, payload),
             other => other,
         }
     }
 
     #[inline]
-    pub(super) fn normalise_set(&self, key: &[u8], value: &[u8]) -> OpKind {
+    pub(super) fn normalize_set(&self, key: &[u8], value: &[u8]) -> OpKind {
         if self.is_deleted(key, value) { OpKind::Delete } else { OpKind::Set }
     }
 

@@ -24,7 +24,7 @@ impl FoldRules {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
 
-            (Op::Delete, Op::Insert(w) | Op::Fold(w)) => Composed::Newer(self.normalise_set(key, w)),
+            (Op::Delete, Op::Insert(w) | Op::Fold(w)) => Composed::Newer(self.normalize_set(key, w)),
             (Op::Delete, Op::InsertFold { absent, .. }) => {
                 out.assign(Op::Set(absent));
                 self.settle_set(key, out);
@@ -102,7 +102,7 @@ impl FoldRules {
             Ok(Product::Deleted) => Composed::Newer(OpKind::Delete),
             Ok(product) => {
                 product.settle_later(n, &mut out.payload);
-                out.kind = self.normalise(key, OpKind::Fold, &out.payload);
+                out.kind = self.normalize(key, OpKind::Fold, &out.payload);
                 if out.kind == OpKind::Delete {
                     out.payload.clear();
                 }
@@ -149,7 +149,7 @@ impl FoldRules {
 
     /// The output buffer holds a complete state: a `Set`, or a `Delete` if the table says so.
     fn settle_set(&self, key: &[u8], out: &mut OpBuf) {
-        out.kind = self.normalise_set(key, &out.payload);
+        out.kind = self.normalize_set(key, &out.payload);
         if out.kind == OpKind::Delete {
             out.payload.clear();
         }
@@ -212,7 +212,7 @@ impl FoldRules {
         let mut state = None;
         for (index, piece) in pieces.iter().enumerate() {
             let kind = if index == 0 { OpKind::Set } else { OpKind::Fold };
-            let op = match self.normalise(key, kind, piece) {
+            let op = match self.normalize(key, kind, piece) {
                 _ if piece.len() > bytes_max => return None,
                 OpKind::Delete => Op::Delete,
                 OpKind::Set => Op::Set(piece),

@@ -95,7 +95,7 @@ pub(crate) fn semigroups(order: u8) -> Vec<Semigroup> {
     all
 }
 
-/// Every op that can be written or composed over the values {0, .., n-1}, normalised.
+/// Every op that can be written or composed over the values {0, .., n-1}, normalized.
 fn ops(rules: &FoldRules, order: u8) -> Vec<OpBuf> {
     let mut ops = vec![OpBuf::from_op(Op::Delete)];
     for v in 0..order {
@@ -103,7 +103,7 @@ fn ops(rules: &FoldRules, order: u8) -> Vec<OpBuf> {
         ops.extend((0..order).map(|m| OpBuf::from_op(Op::InsertFold { absent: &[v], present: &[m] })));
     }
     for op in &mut ops {
-        let kind = rules.normalise(b"k", op.kind, &op.payload);
+        let kind = rules.normalize(b"k", op.kind, &op.payload);
         if kind == OpKind::Delete {
             op.payload.clear();
         }

@@ -56,7 +56,7 @@ fn history() -> impl Strategy<Value = Vec<(OpBuf, bool)>> {
     proptest::collection::vec(op, 1..9)
 }
 
-/// Composes neighbours in the order that `picks` says, as far as they compose. Returns what is
+/// Composes neighbors in the order that `picks` says, as far as they compose. Returns what is
 /// left, oldest first.
 fn merged(rules: &FoldRules, mut ops: Vec<OpBuf>, picks: &[usize]) -> Vec<OpBuf> {
     let mut declined = Vec::new();

@@ -355,8 +355,8 @@ fn rules_are_typed_as_lines_or_by_the_name_of_ready_made_ones() {
     assert_eq!(typed("key=utf8\n\n  fold=sum:u64\nkeep=forever"), rules);
     let every = rules.index("by_key:key:0".parse::<crate::IndexRule>().unwrap()).key_names(["a b"]);
     assert_eq!(typed(&every.to_string()), every, "what a store keeps can be typed");
-    let spelt = TableRules::default().fold("{\"ä %\": append:\", \"}");
-    assert_eq!(typed(&spelt.to_string()), spelt);
+    let spelled = TableRules::default().fold("{\"ä %\": append:\", \"}");
+    assert_eq!(typed(&spelled.to_string()), spelled);
 }
 
 #[test]

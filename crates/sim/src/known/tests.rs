@@ -1,4 +1,4 @@
-//! A judgement skipped because of an equal state must not hide a broken promise.
+//! A judgment skipped because of an equal state must not hide a broken promise.
 
 use folddb_base::stamp::NEVER;
 

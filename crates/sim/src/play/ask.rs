@@ -1,4 +1,4 @@
-//! The queries of a player to an index: for everything, forwards and backwards, and each time in
+//! The queries of a player to an index: for everything, forward and backward, and each time in
 //! one other way.
 //!
 //! Keys whose fold fails give errors; an index that was built after the moment asked for refuses.

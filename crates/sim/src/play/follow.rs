@@ -1,7 +1,7 @@
 //! A player's consumer of a change feed. Its state outlives the processes of the store, as that of
-//! a consumer elsewhere does: after a crash it continues from its last acknowledgement.
+//! a consumer elsewhere does: after a crash it continues from its last acknowledgment.
 //!
-//! Another one reads the same feed next to the store, from the last acknowledgement on. It lives on
+//! Another one reads the same feed next to the store, from the last acknowledgment on. It lives on
 //! while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
 //! also across changes by the writer. If the feed was dropped and created again under its name, it
 //! gets an error, and follows no feed other than its own.

@@ -2,7 +2,7 @@
 //!
 //! - **Sectors** (512 bytes) that were not synced are, each on its own, old, new, torn (new up to
 //!   some byte, then old), or garbage. Garbage never touches a byte that old and new agree on: a
-//!   disk that ruins synced bytes while it writes their neighbours (one without *powersafe
+//!   disk that ruins synced bytes while it writes their neighbors (one without *powersafe
 //!   overwrite*) can break any promise, and none is made for it.
 //! - **Mapped files**: each page (4 KiB) may have been written back at any time before, so its new
 //!   bytes end at a byte of their own; of that, each sector again is old, new, torn or garbage.

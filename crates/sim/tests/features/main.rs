@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Features of `serde_json` that change its behaviour for the whole program.
+/// Features of `serde_json` that change its behavior for the whole program.
 const CHANGES_OTHERS: [&str; 4] =
     ["preserve_order", "float_roundtrip", "arbitrary_precision", "unbounded_depth"];
 

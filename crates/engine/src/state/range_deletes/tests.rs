@@ -82,7 +82,7 @@ fn a_read_and_an_added_range_delete_cost_a_logarithm_of_comparisons() {
     type Ends = fn(u32) -> (u32, u32);
     let shapes: [(&str, Ends); 5] = [
         ("side by side", |n| (n, n + 1)),
-        ("backwards", |n| (COUNT - n, COUNT - n + 1)),
+        ("backward", |n| (COUNT - n, COUNT - n + 1)),
         ("the same", |_| (7, COUNT)),
         ("inside of one another", |n| (n, 2 * COUNT - n)),
         ("around one another", |n| (COUNT - n, COUNT + n + 1)),

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Keys of few different bytes, which are often neighbours.
+/// Keys of few different bytes, which are often neighbors.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0, 1, 0x7f, 0xfe, 0xff]), 0..4)
 }
@@ -29,7 +29,7 @@ proptest! {
 }
 
 #[test]
-fn keys_of_the_greatest_length_have_neighbours_too() {
+fn keys_of_the_greatest_length_have_neighbors_too() {
     let mut key = vec![0xff; KEY_BYTES_MAX];
     assert_eq!(behind(key.clone()), None);
     key[1] = 7;

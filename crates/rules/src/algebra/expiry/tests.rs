@@ -26,7 +26,7 @@ type Present = Option<(u8, u64)>;
 
 impl Written {
     fn op(&self, rules: &FoldRules) -> OpBuf {
-        let kind = rules.normalise(KEY, self.kind, &[self.value]);
+        let kind = rules.normalize(KEY, self.kind, &[self.value]);
         let stamp = Stamp { write_ms: self.write_ms, deadline_ms: self.deadline_ms };
         let payload =
             if kind == OpKind::Delete { Vec::new() } else { [&stamp.bytes()[..], &[self.value]].concat() };

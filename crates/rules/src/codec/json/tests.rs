@@ -32,7 +32,7 @@ proptest! {
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Colour {
+enum Color {
     Red,
     Blue,
 }
@@ -46,7 +46,7 @@ enum Shape {
 }
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
-struct Metres(f64);
+struct Meters(f64);
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
 struct Common {
@@ -58,11 +58,11 @@ struct Common {
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
 struct Everything {
     shapes: Vec<Shape>,
-    length: Metres,
+    length: Meters,
     wide: i128,
     by_number: BTreeMap<i16, bool>,
     by_truth: BTreeMap<bool, Option<()>>,
-    by_colour: BTreeMap<Colour, Vec<Colour>>,
+    by_color: BTreeMap<Color, Vec<Color>>,
     #[serde(flatten)]
     common: Common,
     #[serde(default)]
@@ -77,11 +77,11 @@ fn everything(float: f64, single: f32, text: String, wide: i128, key: i16) -> Ev
             Shape::Line(i8::MIN, u128::MAX),
             Shape::Text { text, size: Some(single) },
         ],
-        length: Metres(-float),
+        length: Meters(-float),
         wide,
         by_number: [(key, true)].into(),
         by_truth: [(true, None), (false, None)].into(),
-        by_colour: [(Colour::Blue, vec![Colour::Red])].into(),
+        by_color: [(Color::Blue, vec![Color::Red])].into(),
         common: Common { unit: (), letter: '\u{1f4a7}', whole: (wide >> 64) as i64 },
         later: None,
     }

@@ -284,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn neighbours_order_too(shared in elements(), a in elements(), b in elements()) {
+    fn neighbors_order_too(shared in elements(), a in elements(), b in elements()) {
         let join = |tail: &[Element<'static>]| [shared.as_slice(), tail].concat();
         prop_assert_eq!(pack(&join(&a)).cmp(&pack(&join(&b))), a.cmp(&b));
         let deep = |tail: &[Element<'static>]| vec![Element::Nested(join(tail)), Element::Null];

@@ -18,12 +18,12 @@ fn after(steps: [u64; 2], clear: Clear) -> Cut {
     }
     let snapshot = store.snapshot();
     let cut = books.cut(&snapshot, false).unwrap();
-    assert_eq!(cut, books.cut(&snapshot, true).unwrap(), "backwards as forwards");
+    assert_eq!(cut, books.cut(&snapshot, true).unwrap(), "backward as forward");
     cut
 }
 
 #[test]
-fn every_number_of_steps_is_recognised() {
+fn every_number_of_steps_is_recognized() {
     for steps in [[0, 0], [1, 0], [7, 8], [63, 64], [65, 1], [600, 1300]] {
         assert_eq!(after(steps, Clear::ByRange).steps(2), Ok(steps.to_vec()));
         assert_eq!(after(steps, Clear::ByKey).steps(2), Ok(steps.to_vec()));
