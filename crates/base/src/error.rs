@@ -25,7 +25,7 @@ pub enum ErrorKind {
     AlreadyExists,
     /// The store has no table of this name.
     TableNotFound,
-    /// The table exists under other rules: another fold, key type or order. Open it with its own
+    /// The table has different rules: another fold, key type or order. Open it with its own
     /// rules.
     RulesMismatch,
     /// Another process, or another handle of this one, has the store open.

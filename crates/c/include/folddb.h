@@ -18,7 +18,7 @@ typedef enum {
     FOLDDB_ERROR_ALREADY_EXISTS = 3,
     // The store has no table of this name.
     FOLDDB_ERROR_TABLE_NOT_FOUND = 4,
-    // The table exists under other rules.
+    // The table has different rules.
     FOLDDB_ERROR_RULES_MISMATCH = 5,
     // Another process, or another handle of this one, has the store open.
     FOLDDB_ERROR_LOCKED = 6,
@@ -593,7 +593,7 @@ folddb_table *folddb_table_create(folddb_store *store,
 // Opens a table, and creates it under these rules where the store has none of this name. Otherwise
 // as folddb_table_create.
 //
-// Errors: RulesMismatch where the table exists under other rules, with the difference.
+// Errors: RulesMismatch where the table has different rules, with the difference.
 folddb_table *folddb_table_open_or_create(folddb_store *store,
                                           const char *name,
                                           const char *rules,
@@ -823,7 +823,7 @@ bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, cha
 
 // Only keys that begin with these bytes. It replaces both bounds. Returns whether it was set.
 //
-// Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
+// Errors: InvalidInput for a table with a custom order, in which the keys of a prefix are not
 // a range.
 bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len, char **errptr);
 

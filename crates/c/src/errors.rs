@@ -30,7 +30,7 @@ pub enum Kind {
     AlreadyExists = 3,
     /// The store has no table of this name.
     TableNotFound = 4,
-    /// The table exists under other rules.
+    /// The table has different rules.
     RulesMismatch = 5,
     /// Another process, or another handle of this one, has the store open.
     Locked = 6,

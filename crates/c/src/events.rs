@@ -61,7 +61,7 @@ pub struct StoreEvent {
 pub type EventFunction = Option<extern "C" fn(context: *mut c_void, event: *const StoreEvent)>;
 
 /// Calls the function with an event.
-pub(crate) fn tell(
+pub(crate) fn notify(
     function: extern "C" fn(*mut c_void, *const StoreEvent),
     context: &Context,
     event: &Event,

@@ -166,7 +166,7 @@ impl Change {
 
 /// Nothing of a feed is passed over in silence.
 fn not_known(what: &impl std::fmt::Debug) -> Error {
-    Error::invalid(format!("the feed gives what the library for C does not know: {what:?}"))
+    Error::invalid(format!("the feed has an event that this version does not know: {what:?}"))
 }
 
 fn op_parts(change: &FeedChange) -> Result<(FeedChangeKind, *const c_char, u64)> {

@@ -50,7 +50,7 @@ fn visit(find: BytesFind, function: RowFunction, context: *mut c_void) -> Result
     for row in find.values() {
         let (key, value) = row?;
         if !function(context, begin(&key), key.len(), begin(&value), value.len()) {
-            return Err(Error::new(ErrorKind::Stopped, "the function wants no more rows"));
+            return Err(Error::new(ErrorKind::Stopped, "the function asked for no more rows"));
         }
     }
     Ok(true)

@@ -8,7 +8,7 @@ use folddb::{BackgroundWork, Durability, Error, Options, Result};
 
 use crate::callbacks::{Context, Destroy};
 use crate::errors::{guard, guard_silently};
-use crate::events::{EventFunction, tell};
+use crate::events::{EventFunction, notify};
 use crate::exclusive::Exclusive;
 use crate::fold::{CustomFold, FoldFunction};
 use crate::handles::{self, Object};
@@ -245,7 +245,7 @@ pub extern "C" fn folddb_options_on_event(
     let context = Context::new(context, destroy);
     guard(errptr, false, || {
         let listener = listener.ok_or_else(|| Error::invalid("the listener is NULL"))?;
-        change(options, |options| Ok(options.on_event(move |event| tell(listener, &context, event))))
+        change(options, |options| Ok(options.on_event(move |event| notify(listener, &context, event))))
     })
 }
 

@@ -207,7 +207,7 @@ pub extern "C" fn folddb_scan_through(
 
 /// Only keys that begin with these bytes. It replaces both bounds. Returns whether it was set.
 ///
-/// Errors: InvalidInput for a table with an order of its own, in which the keys of a prefix are not
+/// Errors: InvalidInput for a table with a custom order, in which the keys of a prefix are not
 /// a range.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_prefix(
@@ -280,7 +280,7 @@ pub extern "C" fn folddb_scan_each(
         let mut rows = range_of(scan)?.scan()?.rows()?;
         while let Some((key, value)) = rows.next_row()? {
             if !visit(context, begin(key), key.len(), begin(value), value.len()) {
-                return Err(Error::new(ErrorKind::Stopped, "the function wants no more rows"));
+                return Err(Error::new(ErrorKind::Stopped, "the function asked for no more rows"));
             }
         }
         Ok(true)

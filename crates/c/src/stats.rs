@@ -36,7 +36,7 @@ fn named(figures: &[(String, f64)], name: &str) -> Result<f64> {
     let found = figures.iter().find(|(known, _)| *known == name);
     found.map(|(_, figure)| *figure).ok_or_else(|| {
         let names: Vec<&str> = figures.iter().map(|(known, _)| known.as_str()).collect();
-        Error::invalid(format!("there is no figure `{name}`; there are {}", names.join(", ")))
+        Error::invalid(format!("there is no figure `{name}`; the figures are {}", names.join(", ")))
     })
 }
 

@@ -124,7 +124,7 @@ pub extern "C" fn folddb_table_create(
 /// Opens a table, and creates it under these rules where the store has none of this name. Otherwise
 /// as folddb_table_create.
 ///
-/// Errors: RulesMismatch where the table exists under other rules, with the difference.
+/// Errors: RulesMismatch where the table has different rules, with the difference.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_open_or_create(
     store: *mut StoreObject,
@@ -157,7 +157,7 @@ fn check_rules(
     match table.rules().as_table_rules().diff(wanted) {
         None => Ok(table),
         Some(difference) => {
-            let message = format!("table `{name}` has other rules: {difference}");
+            let message = format!("table `{name}` has different rules: {difference}");
             Err(Error::new(ErrorKind::RulesMismatch, message))
         }
     }

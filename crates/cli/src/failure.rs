@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     /// The user has stopped it.
     Interrupted,
     /// The error has been printed already.
-    Told(ExitCode),
+    Reported(ExitCode),
 }
 
 impl Failure {
@@ -36,7 +36,7 @@ impl Failure {
             Failure::Refused(_) => ExitCode::Refused,
             Failure::OutputClosed => ExitCode::Done,
             Failure::Interrupted => ExitCode::Interrupted,
-            Failure::Told(code) => *code,
+            Failure::Reported(code) => *code,
         }
     }
 
@@ -66,7 +66,7 @@ impl Failure {
     /// exit code.
     pub(crate) fn with_answer(self, answer: ExitCode) -> Failure {
         match self {
-            Failure::OutputClosed => Failure::Told(answer),
+            Failure::OutputClosed => Failure::Reported(answer),
             other => other,
         }
     }
@@ -112,7 +112,7 @@ impl fmt::Display for Failure {
                 f.write_str(message)
             }
             Failure::Interrupted => f.write_str("stopped by Ctrl-C"),
-            Failure::OutputClosed | Failure::Told(_) => Ok(()),
+            Failure::OutputClosed | Failure::Reported(_) => Ok(()),
         }
     }
 }

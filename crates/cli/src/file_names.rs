@@ -34,7 +34,7 @@ pub(crate) fn check_written(name: &str) -> Result<(), Failure> {
     match foreign.into_iter().find(|ending| FOREIGN.contains(&ending.as_str())) {
         None => Ok(()),
         Some(ending) => Err(Failure::Usage(format!(
-            "{name}: .{ending} is not written; files are text, and packed with gzip where their names end in .gz"
+            "{name}: .{ending} files cannot be written; output is text, compressed with gzip if the name ends in .gz"
         ))),
     }
 }

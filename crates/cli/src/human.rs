@@ -111,7 +111,7 @@ fn milliseconds(digits: &str) -> Option<u64> {
 pub(crate) fn check_over(at: Option<AsOf>, now: SystemTime) -> Result<(), Failure> {
     match at {
         Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > unix_ms(now) => Err(Failure::Usage(
-            format!("{} is in the future: by the store it is {}", rfc3339(at), rfc3339(now)),
+            format!("{} is in the future: by the clock of the store it is {}", rfc3339(at), rfc3339(now)),
         )),
         _ => Ok(()),
     }

@@ -30,7 +30,7 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
 pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
     if !table.rules().order().has_byte_prefixes() {
         let message = format!(
-            "table `{}` has an order of its own, in which the keys of a prefix are not a range",
+            "table `{}` has a custom order, in which the keys of a prefix are not a range",
             table.name()
         );
         return Err(Failure::Usage(message));
@@ -192,14 +192,16 @@ pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
         Err(_) if !MEMBERS.contains(&stem(spec)) => Ok(text()), // the fold reads it in its own form, or refuses it
         Err(cause) => {
             let what = "it begins like JSON, but is not JSON";
-            Err(format!("{what}: {cause}; a text that begins so is one in a list: {}", listed()))
+            Err(format!("{what}: {cause}; to store it as text, put it in a list: {}", listed()))
         }
         // Counters take objects.
         Ok(datum @ Datum::Map(_)) if MEMBERS.contains(&stem(spec)) && stem(spec) != "counters" => {
             let bytes = datum::unwrapped(&datum).map(Datum::Bytes);
             bytes.ok_or_else(|| match datum::why_not_wrapped(&datum) {
                 Some(wrong) => wrong,
-                None => format!("an object cannot be a member; its text is one in a list: {}", listed()),
+                None => {
+                    format!("an object cannot be a member; to add its text, put it in a list: {}", listed())
+                }
             })
         }
         Ok(datum) => Ok(datum),

@@ -16,7 +16,7 @@ pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else { return ExitCode::Done };
     let message = failure.to_string();
     if !message.is_empty() {
-        tell(&format!("folddb: {message}"));
+        print(&format!("folddb: {message}"));
     }
     failure.exit_code()
 }
@@ -27,12 +27,12 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 
 /// Prints a message on the error output: as text, with control characters in names and values
 /// escaped. Ignores a closed error output.
-pub(crate) fn tell(line: &str) {
-    tell_whole(&in_short(line));
+pub(crate) fn print(line: &str) {
+    print_whole(&in_short(line));
 }
 
 /// The same without a limit of length, for messages that are needed completely.
-pub(crate) fn tell_whole(line: &str) {
+pub(crate) fn print_whole(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", as_text(line));
 }
 

@@ -19,7 +19,7 @@ const PARTIAL: &str = ".partial";
 /// Creates a file, which must not exist yet, and has it written.
 ///
 /// A file that could not be written in full is removed, also where Ctrl-C asks to stop. It stays
-/// where its writer has reported the trouble itself ([`Failure::Told`]).
+/// where its writer has reported the trouble itself ([`Failure::Reported`]).
 pub(crate) fn write_new<T>(
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
@@ -40,7 +40,7 @@ pub(crate) fn write_new<T>(
     partial.prefix(&*file_name).suffix(PARTIAL).permissions(readable());
     let mut file = partial.tempfile_in(folder).map_err(|error| failed(bare(error)))?;
     let written = fill(&mut file, name, write);
-    if matches!(written, Ok(_) | Err(Failure::Told(_))) {
+    if matches!(written, Ok(_) | Err(Failure::Reported(_))) {
         file.persist_noclobber(path).map_err(|error| failed(error.error))?;
         sync_folder(folder).map_err(|error| Failure::file("sync", name, &error))?;
     }

@@ -27,7 +27,7 @@ pub(crate) fn narrow_inside(
         let why = "a transaction reads as of its snapshot: leave out --at, or commit or abort it first";
         return Err(Failure::Usage(why.to_owned()));
     }
-    narrowed(table, range, begun.transaction.scan(table))
+    within(table, range, begun.transaction.scan(table))
 }
 
 /// The scan of the keys of a range at another moment; none is now.
@@ -37,10 +37,10 @@ pub(crate) fn narrow_at(
     at: Option<AsOf>,
 ) -> Result<BytesScan, Failure> {
     human::check_over(at, table.now())?;
-    narrowed(table, range, at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of)))
+    within(table, range, at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of)))
 }
 
-fn narrowed(table: &BytesTable, range: &RangeArgs, all: BytesScan) -> Result<BytesScan, Failure> {
+fn within(table: &BytesTable, range: &RangeArgs, all: BytesScan) -> Result<BytesScan, Failure> {
     let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
     let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
     if !range.prefix.is_empty() {

@@ -190,7 +190,7 @@ impl Store {
             match self.bytes_table(name) {
                 Ok(table) => {
                     if let Some(difference) = table.core().rules_with_indexes().diff(wanted) {
-                        let message = format!("table `{name}` has other rules: {difference}");
+                        let message = format!("table `{name}` has different rules: {difference}");
                         return Err(Error::new(ErrorKind::RulesMismatch, message));
                     }
                     return Table::new(table);
@@ -229,7 +229,7 @@ impl Store {
     pub fn open_table<K: Key, V: Value>(&self, name: &str) -> Result<Table<K, V>> {
         let table = self.bytes_table(name)?;
         if let Some(difference) = table.core().rules.types_differ(&K::codec(), &V::codec()) {
-            let message = format!("table `{name}` has other types: {difference}");
+            let message = format!("table `{name}` has different types: {difference}");
             return Err(Error::new(ErrorKind::RulesMismatch, message));
         }
         Table::new(table)

@@ -282,14 +282,14 @@ impl HashIndex {
     }
 
     /// Visits every slot that only snapshots may still read, and maybe others.
-    pub fn each_undone(&self, tell: &mut dyn FnMut(Slot)) {
-        self.sectors.iter().for_each(|sector| sector.read().undone.each_slot(tell));
+    pub fn each_undone(&self, visit: &mut dyn FnMut(Slot)) {
+        self.sectors.iter().for_each(|sector| sector.read().undone.each_slot(visit));
     }
 
     /// Visits every slot that was replaced or removed and that a snapshot may still read, each
     /// once.
-    pub fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
-        self.sectors.iter().for_each(|sector| sector.read().undone.each_replaced(tell));
+    pub fn each_replaced(&self, visit: &mut dyn FnMut(Slot)) {
+        self.sectors.iter().for_each(|sector| sector.read().undone.each_replaced(visit));
     }
 
     /// Drops everything: the table was dropped, or the store was closed.

@@ -91,16 +91,16 @@ impl Undone {
     }
 
     /// Visits every slot in it.
-    pub(crate) fn each_slot(&self, tell: &mut dyn FnMut(Slot)) {
-        self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| tell(*slot)));
+    pub(crate) fn each_slot(&self, visit: &mut dyn FnMut(Slot)) {
+        self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| visit(*slot)));
     }
 
     /// Visits every slot that a noted change has replaced or removed, each once: only readers of
     /// the past still read them.
-    pub(crate) fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
+    pub(crate) fn each_replaced(&self, visit: &mut dyn FnMut(Slot)) {
         for change in self.changes.values() {
             if let Change::Replace { old, .. } | Change::Remove(old) = change {
-                tell(*old);
+                visit(*old);
             }
         }
     }

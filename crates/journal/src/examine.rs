@@ -242,7 +242,7 @@ impl Walk<'_> {
             Err(cause) => cause,
         };
         if let Some(other) = written_as(&mut reader, number) {
-            let what = format!("the header of the segment: the bytes of segment {} stand here", other.number);
+            let what = format!("the header of the segment: these are the bytes of segment {}", other.number);
             return Ok(Stands::Other(other, what));
         }
         let restored = restore_header(&mut reader, number).filter(|header| header.store_id == store_id);

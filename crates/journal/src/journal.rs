@@ -491,7 +491,7 @@ impl JournalSync {
         tail.put(FrameKind::SealForNext, 0, &[], self.durable_lsn(), None, 0)
             .map_err(|error| self.write_failed(tail, error))?;
         match self.ahead.take(self.maker.host.clock.monotonic()) {
-            Some(next) => tail.go_on_in(next),
+            Some(next) => tail.continue_in(next),
             None => return Err(self.poison("the next segment is gone")),
         }
         Ok(())

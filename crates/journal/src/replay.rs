@@ -46,7 +46,8 @@ pub(crate) const GAVE_UP: &str =
     "too many bytes beyond look like frames and are not, so whether something durable follows is not known";
 
 /// The error if a seal announces a segment that does not exist.
-pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, and it was durable before that";
+pub(crate) const NEXT_IS_GONE: &str =
+    "the segment before it says that the log continues in this one, which was durable by then";
 
 /// Where the log begins, and what is known about it from the manifest.
 #[derive(Clone, Copy, Debug)]

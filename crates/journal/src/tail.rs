@@ -142,7 +142,7 @@ impl Tail {
     }
 
     /// Continues in `next`, after the active segment was sealed.
-    pub(crate) fn go_on_in(&mut self, next: OpenSegment) {
+    pub(crate) fn continue_in(&mut self, next: OpenSegment) {
         let old = std::mem::replace(&mut self.active, next);
         self.end_lsn = self.active.header.first_lsn;
         self.sealed.push_back(SealedSegment {

@@ -54,7 +54,7 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Seq, TableId};
 
 pub use change::{
-    Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, IndexSegment, IndexStand, IndexState,
+    Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, IndexBuild, IndexSegment, IndexState,
     PartState,
 };
 
@@ -160,7 +160,7 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             note.put(out);
             43
         }
-        Change::BuildIndex { table, stand } => put_stand(out, *table, stand),
+        Change::BuildIndex { table, build } => put_build(out, *table, build),
     }
 }
 
@@ -207,10 +207,10 @@ fn put_times(out: &mut Vec<u8>, entries: &[(Seq, u64)]) -> u8 {
     slice(24, out, &pairs)
 }
 
-fn put_stand(out: &mut Vec<u8>, table: TableId, stand: &IndexStand) -> u8 {
-    put_varints(out, &[u64::from(table.0), stand.since]);
-    flag(48, out, stand.building.is_some());
-    slice(48, out, stand.building.as_deref().unwrap_or_default())
+fn put_build(out: &mut Vec<u8>, table: TableId, build: &IndexBuild) -> u8 {
+    put_varints(out, &[u64::from(table.0), build.since]);
+    flag(48, out, build.building.is_some());
+    slice(48, out, build.building.as_deref().unwrap_or_default())
 }
 
 fn put_index(tag: u8, out: &mut Vec<u8>, table: TableId, index: &IndexState) -> u8 {
@@ -365,12 +365,12 @@ impl Fields<'_> {
         })
     }
 
-    fn stand(&mut self) -> Result<IndexStand, Malformed> {
+    fn build(&mut self) -> Result<IndexBuild, Malformed> {
         let (since, is_building, through) = (self.number()?, self.flag()?, self.bytes()?);
         if !is_building && !through.is_empty() {
             return Err(Malformed::Bounds);
         }
-        Ok(IndexStand { since, building: is_building.then_some(through) })
+        Ok(IndexBuild { since, building: is_building.then_some(through) })
     }
 
     fn index(&mut self) -> Result<IndexState, Malformed> {
@@ -451,7 +451,7 @@ fn read_table_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malform
         12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
         32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
         33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
-        48 => Change::BuildIndex { table: fields.table()?, stand: fields.stand()? },
+        48 => Change::BuildIndex { table: fields.table()?, build: fields.build()? },
         _ => return Err(Malformed::Tag),
     })
 }

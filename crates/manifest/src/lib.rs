@@ -27,8 +27,8 @@ mod examine;
 pub use examine::{EditFault, Examined, examine};
 pub use feeds::{ArchivedLog, Feeds};
 pub use folddb_layout::manifest_edit::{
-    Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment,
-    IndexStand, IndexState, LossCause, PartState, TableNote,
+    Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexBuild,
+    IndexSegment, IndexState, LossCause, PartState, TableNote,
 };
 pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, load};
 pub use state::State;

@@ -108,7 +108,7 @@ impl State {
             Change::Require { features } => self.features |= features,
             Change::SaveIndex { table, index } => self.save_index(*table, index)?,
             Change::SaveChanges { table, changes } => self.save_changes(*table, changes)?,
-            Change::BuildIndex { table, stand } => self.table_mut(*table)?.stand = stand.clone(),
+            Change::BuildIndex { table, build } => self.table_mut(*table)?.build = build.clone(),
             Change::Times { entries } => {
                 let times = Arc::make_mut(&mut self.times);
                 entries.iter().for_each(|&(seq, ms)| times.push(seq, ms));

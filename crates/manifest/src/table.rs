@@ -6,7 +6,7 @@ use std::sync::Arc;
 use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Seq, SharedMap, TableId};
-use folddb_layout::manifest_edit::{Change, IndexStand, IndexState, PartState};
+use folddb_layout::manifest_edit::{Change, IndexBuild, IndexState, PartState};
 
 /// The state of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct TableState {
     /// The changes after its checkpoint.
     pub changes: Option<IndexState>,
     /// If it is an index of another table: how far it has been built.
-    pub stand: IndexStand,
+    pub build: IndexBuild,
 }
 
 /// A run.
@@ -68,7 +68,7 @@ impl TableState {
             range_deletes: SharedMap::default(),
             index: None,
             changes: None,
-            stand: IndexStand::default(),
+            build: IndexBuild::default(),
         }
     }
 
@@ -178,8 +178,8 @@ impl TableState {
         changes.extend(self.index.iter().map(|index| Change::SaveIndex { table, index: index.clone() }));
         let later = self.changes.iter();
         changes.extend(later.map(|later| Change::SaveChanges { table, changes: later.clone() }));
-        if self.stand != IndexStand::default() {
-            changes.push(Change::BuildIndex { table, stand: self.stand.clone() });
+        if self.build != IndexBuild::default() {
+            changes.push(Change::BuildIndex { table, build: self.build.clone() });
         }
     }
 }

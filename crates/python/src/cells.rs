@@ -61,7 +61,7 @@ impl Cells {
         let of = array.data_type();
         let sort = sort_of(of).ok_or_else(|| {
             format!(
-                "a column of type {of} is neither text, bytes, a number nor a truth value: cast it to one"
+                "a column of type {of} is neither text, bytes, a number nor a bool: cast it to one"
             )
         })?;
         if sort == DataType::Null {

@@ -13,7 +13,7 @@ use crate::errors::invalid;
 /// How deep values may be nested in one another.
 const DEPTH_MAX: usize = 100;
 
-/// The data of a value of Python: `None`, truth values, numbers, text, bytes, sequences, sets,
+/// The data of a value of Python: `None`, bools, numbers, text, bytes, sequences, sets,
 /// mappings by text, and dataclasses as mappings of their fields.
 pub(crate) fn datum_of(object: &Bound<'_, PyAny>) -> PyResult<Datum> {
     nested(object, 0)
@@ -89,7 +89,7 @@ fn other(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
     if object.hasattr("__float__")? {
         return Ok(Datum::Float(object.extract()?));
     }
-    Err(invalid(format!("{} is a {}, which no value is made of", shown(object), object.get_type().name()?)))
+    Err(invalid(format!("{} is a {}, which cannot be stored", shown(object), object.get_type().name()?)))
 }
 
 /// The bytes of a bytes-like object; none for anything else.

@@ -106,7 +106,7 @@ impl FeedOf {
 
 /// An event that this library does not know is an error: nothing is skipped silently.
 fn not_known(what: &impl std::fmt::Debug) -> PyErr {
-    crate::errors::invalid(format!("the feed gives what this library does not know: {what:?}"))
+    crate::errors::invalid(format!("the feed has an event that this version does not know: {what:?}"))
 }
 
 /// The longest wait between two checks for signals.
@@ -130,7 +130,7 @@ impl FeedOf {
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
         if timeout_s.is_nan() {
             return Err(invalid(
-                "timeout_s is nan, which no time is: leave it away to wait as long as it takes",
+                "timeout_s is nan, which no time is: leave it out to wait as long as it takes",
             ));
         }
         let begun = std::time::Instant::now();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A key has a column for each element, by the names that the rules give. A number, text, bytes or
-//! a truth value is one column; what the fold shows as named numbers has one column for each, as
+//! a bool is one column; what the fold shows as named numbers has one column for each, as
 //! the command line prints them; anything else (sets, documents, numbers of 128 bits) is JSON text.
 //! What fits no column is an error, and never null.
 

@@ -27,10 +27,10 @@ impl Progress {
         Progress { told, raised: Mutex::new(None) }
     }
 
-    pub(crate) fn tell(&self, done: u64, total: u64) -> ControlFlow<()> {
+    pub(crate) fn report(&self, done: u64, total: u64) -> ControlFlow<()> {
         let Some(told) = &self.told else { return ControlFlow::Continue(()) };
-        let tell = || Python::attach(|py| told.call1(py, (done, total)));
-        match calls::called("a function that is told of progress", tell) {
+        let report = || Python::attach(|py| told.call1(py, (done, total)));
+        match calls::called("a function to call with the progress", report) {
             Ok(_) => ControlFlow::Continue(()),
             Err(raised) => {
                 self.raised.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(raised);
@@ -58,8 +58,8 @@ pub(crate) fn backup<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let progress = Progress::new(progress);
     let options = BackupOptions::default().keep(keep);
-    let tell = |at: ByteProgress| progress.tell(at.bytes_done, at.bytes_total);
-    let report: BackupReport = progress.result(detached(py, || store.backup_with(to, &options, tell)))?;
+    let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+    let report: BackupReport = progress.result(detached(py, || store.backup_with(to, &options, report)))?;
     let told = PyDict::new(py);
     told.set_item("generation", report.generation)?;
     told.set_item("path", report.path)?;
@@ -106,8 +106,8 @@ pub(crate) fn verify<'py>(
     let options = options(settings)?;
     let progress = Progress::new(progress);
     let how = VerifyOptions::default().deep(deep);
-    let tell = |at: ByteProgress| progress.tell(at.bytes_done, at.bytes_total);
-    let report = progress.result(detached(py, || Store::verify_with(path, &how, &options, tell)))?;
+    let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+    let report = progress.result(detached(py, || Store::verify_with(path, &how, &options, report)))?;
     let of = |severity| report.findings.iter().filter(move |found| found.severity == severity);
     let told = PyDict::new(py);
     told.set_item("is_clean", report.is_clean())?;

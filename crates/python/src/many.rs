@@ -66,7 +66,7 @@ impl Many {
     /// # Errors
     /// InvalidInput, naming the first row that does not fit: nothing is written then. Those of a
     /// commit, naming the first row that is not written. Stopped, if `tell` breaks it off.
-    pub(crate) fn write(&self, table: &Placed, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Result<u64> {
+    pub(crate) fn write(&self, table: &Placed, report: impl Fn(u64, u64) -> ControlFlow<()>) -> Result<u64> {
         let wrong = |why: String| Error::invalid(format!("table `{}`: {why}", table.name()));
         table.table.rules().check_writable()?;
         let rows = self.rows().map_err(wrong)?;
@@ -98,7 +98,7 @@ impl Many {
                         ops.first_row
                     ))
                 })?;
-                match tell(ops.end_row, rows) {
+                match report(ops.end_row, rows) {
                     ControlFlow::Continue(()) => Ok(()),
                     ControlFlow::Break(()) => Err(stopped(table, ops.end_row)),
                 }

@@ -64,7 +64,7 @@ fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Tabl
             let names = value.extract::<Vec<String>>().map_err(|_| wrong())?;
             rules.key_names(names.iter().map(String::as_str))
         }
-        _ => return Err(invalid(format!("`{name}` is no rule of a table; help(Store.table) lists them"))),
+        _ => return Err(invalid(format!("`{name}` is not a rule of a table; help(Store.table) lists them"))),
     })
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Options>
     for (name, value) in settings.into_iter().flatten() {
         let name = name.cast::<PyString>()?.to_string();
         options = set(options, &name, &value).map_err(|_| {
-            invalid(format!("`{name}` is no setting of a store that can be {}", shown(&value)))
+            invalid(format!("`{name}` is not a setting of a store that can be {}", shown(&value)))
         })?;
     }
     Ok(options)
@@ -102,7 +102,7 @@ fn tune(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
                     let value = value.extract()?;
                     options.tuning(|tuning| tuning.$name(value))
                 })+
-                _ => return Err(invalid(format!("`{name}` is no setting of a store"))),
+                _ => return Err(invalid(format!("`{name}` is not a setting of a store"))),
             }
         };
     }

@@ -99,7 +99,7 @@ fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<Bytes
                     None => Ok(table),
                     Some(difference) => Err(Error::new(
                         ErrorKind::RulesMismatch,
-                        format!("table `{name}` exists under other rules: {difference}"),
+                        format!("table `{name}` has different rules: {difference}"),
                     )),
                 };
             }
@@ -123,7 +123,7 @@ impl StoreOf {
     }
 
     /// A table. Without rules it must exist. With rules it is created if it does not exist; it is
-    /// an error if it exists under other rules.
+    /// an error if it has different rules.
     #[pyo3(signature = (name, **rules))]
     fn table(&self, py: Python<'_>, name: &str, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Table> {
         let store = self.store()?;

@@ -1,7 +1,7 @@
 //! Which types of Python the parts of a value may have: text is never taken for a number, nor a
 //! number for text.
 //!
-//! The folds themselves take numbers as text, and truth values as numbers, since people type them.
+//! The folds themselves take numbers as text, and bools as numbers, since people type them.
 //! Values from Python have a type already.
 
 use folddb::codec::ValueCodec;

@@ -73,7 +73,7 @@ impl Table {
             source(values, skips, &|value, out| table.values.encode(&table.table, &table.wants, value, out))?;
         let many = Many { op, keys, values, skips };
         let progress = Progress::new(progress);
-        progress.result(detached(py, || many.write(table, |done, total| progress.tell(done, total))))
+        progress.result(detached(py, || many.write(table, |done, total| progress.report(done, total))))
     }
 
     fn datum(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<Datum>> {
@@ -431,8 +431,8 @@ impl Table {
     fn compact(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let itself = self.0.get()?.itself().map_err(raise)?;
         let progress = Progress::new(progress);
-        let tell = |at: folddb::CompactProgress| progress.tell(at.bytes_done, at.bytes_total);
-        progress.result(detached(py, || itself.compact_with(tell)))
+        let report = |at: folddb::CompactProgress| progress.report(at.bytes_done, at.bytes_total);
+        progress.result(detached(py, || itself.compact_with(report)))
     }
 
     /// Estimates for the table: keys, records and bytes.

@@ -26,7 +26,7 @@ pub(crate) fn value_of<'py>(py: Python<'py>, table: &Placed, datum: &Datum) -> P
 /// InvalidInput if it is not a class.
 pub(crate) fn with_type(table: &Placed, class: &Bound<'_, PyAny>) -> PyResult<Placed> {
     if !class.is_none() && !class.is_callable() {
-        return Err(invalid(format!("{} is no class", shown(class))));
+        return Err(invalid(format!("{} is not a class", shown(class))));
     }
     let class = (!class.is_none()).then(|| Arc::new(class.clone().unbind()));
     Ok(Placed { class, ..table.clone() })

@@ -11,7 +11,7 @@ use crate::fold::FoldFailure;
 impl FoldRules {
     /// Whether the fold of values of many keys says something about all of them. `replace` and
     /// `first` do not: they drop one of two values.
-    pub fn tells_of_many(&self) -> bool {
+    pub fn covers_many(&self) -> bool {
         !matches!(self.spec(), "replace" | "first")
     }
 }

@@ -14,7 +14,7 @@ use std::fmt;
 pub enum Datum {
     /// Nothing.
     Null,
-    /// A truth value.
+    /// A bool.
     Bool(bool),
     /// A whole number; wide enough for both `u64` and `i64`.
     Int(i128),

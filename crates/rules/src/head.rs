@@ -47,7 +47,7 @@ impl FromStr for HeadRule {
     fn from_str(text: &str) -> Result<HeadRule, ParseError> {
         HeadRule::read(text).ok_or_else(|| {
             let message = format!(
-                "there is no rule `{text}`; there are none, first:N (N up to {HEAD_BYTES_MAX}), \
+                "there is no rule `{text}`; the choices are none, first:N (N up to {HEAD_BYTES_MAX}), \
                  json:/POINTER, named:NAME"
             );
             ParseError::of(text, message).suggest_word::<HeadRule>(&["none", "first", "json", "named"])

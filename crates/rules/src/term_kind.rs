@@ -14,7 +14,7 @@ use crate::terms::TermRule;
 /// The kind of the terms of an index, as far as its rule says: how to parse a term in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermKind {
-    /// As in JSON: text, numbers as doubles, truth values.
+    /// As in JSON: text, numbers as doubles, bools.
     Json,
     /// Byte strings.
     Bytes,
@@ -174,7 +174,7 @@ fn kind_of_element(element: &ElementType) -> TermKind {
 // ---- rules that give nothing --------------------------------------------------------------------
 
 /// Why no record of the table can have a term by this rule; none if one can.
-pub fn gives_nothing(rule: &TermRule, table: &BoundRules) -> Option<String> {
+pub fn why_no_terms(rule: &TermRule, table: &BoundRules) -> Option<String> {
     match rule {
         TermRule::Key(number) => no_element(table.rules.key_codec(), *number),
         TermRule::Head(_) if table.rules.head == HeadRule::None => Some(

@@ -143,7 +143,7 @@ impl FromStr for TermRule {
 
     fn from_str(text: &str) -> Result<TermRule, ParseError> {
         TermRule::read(text).ok_or_else(|| {
-            let message = format!("there is no rule `{text}`; there are {TERM_RULES}");
+            let message = format!("there is no rule `{text}`; the choices are {TERM_RULES}");
             let words = ["json", "value", "field", "tuple", "key", "head", "custom"];
             ParseError::of(text, message).suggest_word::<TermRule>(&words)
         })

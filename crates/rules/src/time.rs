@@ -134,9 +134,9 @@ impl FromStr for Keep {
                 Some(error) => error.message().to_owned(),
                 None => format!("there is no rule `{text}`"),
             };
-            let there_are =
+            let choices =
                 format!("latest, versions:N (N up to {VERSIONS_MAX}), window:TIME (from 1s), forever");
-            ParseError::of(text, format!("{why}; there are {there_are}"))
+            ParseError::of(text, format!("{why}; the choices are {choices}"))
                 .suggest_word::<Keep>(&["latest", "versions", "window", "forever"])
         })
     }
@@ -150,7 +150,7 @@ impl FromStr for Expire {
             "never" => Ok(Expire::Never),
             "by-write" => Ok(Expire::ByWrite),
             time => parse_time(time).map(Expire::After).map_err(|error| {
-                ParseError::of(text, format!("{}; there are also by-write and never", error.message()))
+                ParseError::of(text, format!("{}; or by-write, or never", error.message()))
                     .suggest_word::<Expire>(&["never", "by-write"])
             }),
         }

@@ -42,7 +42,7 @@ impl FromStr for ValuePlacement {
             "files" => Ok(ValuePlacement::Files),
             _ => Err(ParseError::of(
                 name,
-                format!("there is no placement `{name}`; there are segments, files"),
+                format!("there is no placement `{name}`; the choices are segments, files"),
             )
             .suggest_word::<ValuePlacement>(&["segments", "files"])),
         }

@@ -20,7 +20,7 @@ const TOTAL_FOLD_BYTES_MAX: usize = 64 << 10;
 /// What is gathered so far.
 pub(crate) struct Gathering {
     rules: Arc<FoldRules>,
-    tells_of_many: bool,
+    covers_many: bool,
     fold_bytes_max: usize,
     block: Count,
     done: Summaries,
@@ -43,7 +43,7 @@ impl Gathering {
     pub(crate) fn new(rules: Arc<FoldRules>, block_bytes: usize) -> Gathering {
         let done = Summaries { leaves: vec![Vec::new()] };
         let (fold_bytes_max, block, total) = (block_bytes / FOLD_SHARE, Count::default(), Count::default());
-        Gathering { tells_of_many: rules.tells_of_many(), rules, fold_bytes_max, block, done, total }
+        Gathering { covers_many: rules.covers_many(), rules, fold_bytes_max, block, done, total }
     }
 
     /// Takes the next record. `continues`: it has the key of the last one.
@@ -57,7 +57,7 @@ impl Gathering {
         };
         self.block.rows += 1;
         self.block.is_mixed |= continues || !is_row;
-        self.block.is_unfolded |= self.block.is_mixed || record.kind != OpKind::Set || !self.tells_of_many;
+        self.block.is_unfolded |= self.block.is_mixed || record.kind != OpKind::Set || !self.covers_many;
         if !self.block.is_unfolded {
             self.block.is_unfolded = self.block.sum.push(&self.rules, record.payload).is_err();
         }

@@ -102,13 +102,13 @@ pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
         Ok(frame) if frame == *part.frame() => frame,
         Ok(frame) => {
             let keys = KeySpan::default();
-            return check.tell(
+            return check.note(
                 frame.footer.top_index.offset,
                 "the index is not the one that was opened",
                 keys,
             );
         }
-        Err(error) => return check.tell(0, error.message(), KeySpan::default()),
+        Err(error) => return check.note(0, error.message(), KeySpan::default()),
     };
     for leaf in 0..frame.top.leaves.len() {
         check.leaf(&frame, leaf);
@@ -169,7 +169,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn tell(&mut self, offset: u64, what: impl ToString, keys: KeySpan) {
+    fn note(&mut self, offset: u64, what: impl ToString, keys: KeySpan) {
         self.is_partial = true;
         self.inspect.fault(Fault { offset, what: what.to_string(), keys, unreached: None });
     }
@@ -209,7 +209,7 @@ impl<'a> Check<'a> {
         self.inspect.progress(u64::from(entry.place.len_bytes));
         self.blocks(entry.place, &leaf);
         if self.separator != end {
-            self.tell(entry.place.offset, "a leaf does not end with its separator", self.span(&end));
+            self.note(entry.place.offset, "a leaf does not end with its separator", self.span(&end));
             self.pass_over(&end);
         }
     }
@@ -220,7 +220,7 @@ impl<'a> Check<'a> {
             let before = self.found.records;
             let separator = leaf.separators.get(block);
             if self.data_end.is_some_and(|end| end != place.offset) {
-                self.tell(leaf_place.offset, "blocks do not follow each other", self.span(separator));
+                self.note(leaf_place.offset, "blocks do not follow each other", self.span(separator));
             }
             self.data_end = Some(place.end());
             if self.depth == Depth::Records {
@@ -280,17 +280,17 @@ impl<'a> Check<'a> {
             Err(error) => {
                 let next_read = next.and_then(|place| self.first_key(place));
                 let keys = KeySpan { next_read, ..self.span(separator) };
-                return self.tell(place.offset, plain(&error), keys);
+                return self.note(place.offset, plain(&error), keys);
             }
         };
         self.some_seqs_dropped |= !block.has_seqs();
         let mut cursor = BlockCursor::new(self.part.facts().max_seq);
         cursor.enter(&block);
         if let Err(what) = self.walk(&block, &mut cursor, place) {
-            return self.tell(place.offset, what, self.span(separator));
+            return self.note(place.offset, what, self.span(separator));
         }
         if self.part.order().compare(&self.key, separator).is_gt() {
-            self.tell(place.offset, "a key is beyond its separator", self.span(separator));
+            self.note(place.offset, "a key is beyond its separator", self.span(separator));
         }
     }
 
@@ -420,7 +420,7 @@ impl<'a> Check<'a> {
     fn facts(mut self, frame: &Frame) {
         let meta = frame.footer.meta.offset;
         if !self.is_partial && self.data_end != Some(frame.meta.data_bytes) {
-            self.tell(meta, "the blocks do not fill the data", KeySpan::default());
+            self.note(meta, "the blocks do not fill the data", KeySpan::default());
         }
         if self.depth == Depth::Index || self.is_partial {
             return;
@@ -437,7 +437,7 @@ impl<'a> Check<'a> {
         if self.found != *claimed {
             let found = &self.found;
             let what = format!("the totals are not those of the records: {claimed:?} where {found:?}");
-            self.tell(meta, what, KeySpan::default());
+            self.note(meta, what, KeySpan::default());
         }
     }
 }

@@ -113,7 +113,7 @@ impl Tail {
         active.iter_mut().chain(next).chain(sealed).find(|directory| directory.number == number)
     }
 
-    fn go_on_in(&mut self, next: OpenDirectory) {
+    fn continue_in(&mut self, next: OpenDirectory) {
         self.sealed.extend(self.active.replace(next));
     }
 
@@ -121,7 +121,7 @@ impl Tail {
     fn take_unit(&mut self, bytes: u64) -> Option<ValuePlace> {
         if !self.active.as_ref().is_some_and(OpenDirectory::has_room) {
             let next = self.next.take()?;
-            self.go_on_in(next);
+            self.continue_in(next);
         }
         let directory = self.active.as_mut()?;
         directory.last += 1;
@@ -231,7 +231,7 @@ impl ValueDirectories {
 
     /// Takes over a full directory that is durably listed. The open directories become full, too:
     /// later files are in directories with higher numbers.
-    pub(crate) fn go_on_behind(&self, full: OpenDirectory) {
+    pub(crate) fn continue_after(&self, full: OpenDirectory) {
         let mut tail = self.tail.lock();
         let Tail { active, next, sealed, .. } = &mut *tail;
         sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
@@ -245,7 +245,7 @@ impl ValueDirectories {
         if has_room && tail.next.is_none() {
             tail.next = Some(directory);
         } else {
-            tail.go_on_in(directory);
+            tail.continue_in(directory);
         }
     }
 

@@ -226,9 +226,9 @@ impl ValueFile {
     pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
             ValueFile::ValueDirectory(directory) => {
-                directory.value_file(place.unit)?.hash_stretch((from, len), key)
+                directory.value_file(place.unit)?.hash_range((from, len), key)
             }
-            _ => self.hash_stretch((u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, len), key),
+            _ => self.hash_range((u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, len), key),
         }
     }
 
@@ -253,7 +253,7 @@ impl ValueFile {
 
     /// The same hash as that of [`ValueFile::hash_of`], of a range of the file. It is read through
     /// a window.
-    pub fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+    pub fn hash_range(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         let mut hash = GrowingHash::new(key_hash(key));
         let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
         let mut done = 0;

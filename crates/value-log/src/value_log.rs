@@ -136,7 +136,7 @@ impl ValueLog {
         let mut tail = self.open_tail()?;
         if !tail.active.as_ref().is_some_and(|active| active.fits(record.len() as u64)) {
             match tail.next.take() {
-                Some(next) if next.fits(record.len() as u64) => tail.go_on_in(next),
+                Some(next) if next.fits(record.len() as u64) => tail.continue_in(next),
                 next => {
                     tail.next = next;
                     return Ok(None);
@@ -211,16 +211,16 @@ impl ValueLog {
             tail.next = Some(segment);
         } else {
             if let Some(passed_over) = tail.next.take_if(|next| next.number < segment.number) {
-                tail.go_on_in(passed_over); // it has no values, and is removed with dead segments
+                tail.continue_in(passed_over); // it has no values, and is removed with dead segments
             }
-            tail.go_on_in(segment);
+            tail.continue_in(segment);
         }
     }
 
     /// Takes over a full directory that is durably listed. Open segments and directories become
     /// full: everything that is written later is in segments with higher numbers.
-    pub fn go_on_behind(&self, full: OpenDirectory) {
-        self.directories.go_on_behind(full);
+    pub fn continue_after(&self, full: OpenDirectory) {
+        self.directories.continue_after(full);
         let mut tail = self.tail.lock();
         let passed = [tail.active.take(), tail.next.take()];
         passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
@@ -417,7 +417,7 @@ impl ValueLog {
 }
 
 impl Tail {
-    fn go_on_in(&mut self, next: OpenValues) {
+    fn continue_in(&mut self, next: OpenValues) {
         if let Some(full) = self.active.replace(next) {
             self.fill(full);
         }

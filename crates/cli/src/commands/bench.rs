@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
     let report = folddb_bench::run(name, &options, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
     session.report(&report.to_json(), |out| writeln!(out, "{report}"))?;
-    if report.verified() { Ok(()) } else { Err(Failure::Told(ExitCode::Refused)) }
+    if report.verified() { Ok(()) } else { Err(Failure::Reported(ExitCode::Refused)) }
 }
 
 fn show(bar: &ProgressBar, progress: Progress) {

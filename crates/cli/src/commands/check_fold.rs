@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CheckFoldArgs, session: &mut Session) -> Result<(), Fai
         _ => return Err(Failure::Usage("name a fold, or --store and --table".to_owned())),
     };
     session.report(&as_json(&report), |out| write!(out, "{report}"))?;
-    if report.holds() { Ok(()) } else { Err(Failure::Told(ExitCode::Refused)) }
+    if report.holds() { Ok(()) } else { Err(Failure::Reported(ExitCode::Refused)) }
 }
 
 fn of_spec(spec: &str, args: &CheckFoldArgs) -> Result<LawReport, Failure> {

@@ -140,5 +140,5 @@ fn delete_when(rules: TableRules, value: &str) -> Result<TableRules, Failure> {
 fn unknown_ready_made(name: &str) -> Failure {
     let known: Vec<String> =
         folddb::table_rules::READY_MADE.iter().map(|(name, what)| format!("  {name:9} {what}")).collect();
-    Failure::Usage(format!("there are no ready-made rules `{name}`; there are\n{}", known.join("\n")))
+    Failure::Usage(format!("there are no ready-made rules `{name}`; the choices are\n{}", known.join("\n")))
 }

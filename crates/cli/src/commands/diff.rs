@@ -27,7 +27,7 @@ pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure>
         let one = one_table(&name, &stores, args, session);
         same &= one.map_err(|failure| if same { failure } else { failure.with_answer(DIFFER) })?;
     }
-    if same { Ok(()) } else { Err(Failure::Told(DIFFER)) }
+    if same { Ok(()) } else { Err(Failure::Reported(DIFFER)) }
 }
 
 /// How a comparison of different stores ends.
@@ -74,24 +74,27 @@ fn one_table(
 }
 
 /// Reports different meanings of keys and values.
-fn tell_meanings((ours, theirs): (&BytesTable, &BytesTable), session: &mut Session) -> Result<bool, Failure> {
+fn report_meanings(
+    (ours, theirs): (&BytesTable, &BytesTable),
+    session: &mut Session,
+) -> Result<bool, Failure> {
     let (first, second) = (ours.rules().meaning(), theirs.rules().meaning());
     let line = json!({ "table": ours.name(), "means": { "first": first, "second": second } });
-    tell_rules(ours.name(), ("means other things", &first, &second), &line, session)
+    report_rules(ours.name(), ("has rules with another meaning", &first, &second), &line, session)
 }
 
 /// Reports different rules of expiry: present values may be equal, but future writes will differ.
-fn tell_lifetimes(
+fn report_lifetimes(
     (ours, theirs): (&BytesTable, &BytesTable),
     session: &mut Session,
 ) -> Result<bool, Failure> {
     let [first, second] = [ours, theirs].map(|table| table.rules().as_table_rules().expire.to_string());
     let line = json!({ "table": ours.name(), "expire": { "first": first, "second": second } });
-    tell_rules(ours.name(), ("has other rules of expiry", &first, &second), &line, session)
+    report_rules(ours.name(), ("has different rules of expiry", &first, &second), &line, session)
 }
 
 /// Reports different rules of two tables.
-fn tell_rules(
+fn report_rules(
     table: &str,
     (what, first, second): (&str, &str, &str),
     line: &Value,
@@ -155,8 +158,8 @@ fn compare(
     args: &DiffArgs,
     session: &mut Session,
 ) -> Result<bool, Failure> {
-    let means_same = tell_meanings((ours, theirs), session)?;
-    let lasts_same = tell_lifetimes((ours, theirs), session)?;
+    let means_same = report_meanings((ours, theirs), session)?;
+    let lasts_same = report_lifetimes((ours, theirs), session)?;
     // A time applies to both stores; a seq only to the first.
     let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::Time(_)));
     let first = ranges::narrow(ours, &args.range)?;
@@ -167,7 +170,7 @@ fn compare(
         if args.summary || args.limit.is_some_and(|limit| told > limit) {
             return ControlFlow::Continue(());
         }
-        match tell(&difference, (ours, theirs), session) {
+        match report(&difference, (ours, theirs), session) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);
@@ -189,7 +192,7 @@ fn compare(
 }
 
 /// One key: `<` only the first store has it, `>` only the second, `|` both, with other values.
-fn tell(
+fn report(
     difference: &Difference,
     (ours, theirs): (&BytesTable, &BytesTable),
     session: &mut Session,

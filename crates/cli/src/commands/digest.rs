@@ -95,7 +95,7 @@ fn compare(
         return Err(Failure::Refused("the two digests are of different ranges".to_owned()));
     }
     if digest.meaning() != other.meaning() {
-        return tell_meanings(digest, other, table, session);
+        return report_meanings(digest, other, table, session);
     }
     let leaves = digest.differing(other)?;
     if leaves.is_empty() {
@@ -103,13 +103,13 @@ fn compare(
         return session
             .report(&line, |out| writeln!(out, "the same, {}", human::plural(digest.keys(), "key")));
     }
-    let told = tell_leaves(digest, &leaves, table, args, session);
+    let told = report_leaves(digest, &leaves, table, args, session);
     told.map_err(|failure| failure.with_answer(ExitCode::Damaged))?;
-    Err(Failure::Told(ExitCode::Damaged))
+    Err(Failure::Reported(ExitCode::Damaged))
 }
 
 /// Prints the keys of these leaves.
-fn tell_leaves(
+fn report_leaves(
     digest: &Digest,
     leaves: &[usize],
     table: &BytesTable,
@@ -148,7 +148,7 @@ fn tell_leaves(
 }
 
 /// Reports that the bytes of the two have different meanings, so they cannot be compared.
-fn tell_meanings(
+fn report_meanings(
     digest: &Digest,
     other: &Digest,
     table: &BytesTable,
@@ -157,8 +157,12 @@ fn tell_meanings(
     let (here, there) = (digest.meaning(), other.meaning());
     let line = json!({ "table": table.name(), "same": false, "means": { "first": here, "second": there } });
     let told = session.report(&line, |out| {
-        writeln!(out, "table {}: means other things: here {here}; in the saved digest {there}", table.name())
+        writeln!(
+            out,
+            "table {}: has rules with another meaning: here {here}; in the saved digest {there}",
+            table.name()
+        )
     });
     told.map_err(|failure| failure.with_answer(ExitCode::Damaged))?;
-    Err(Failure::Told(ExitCode::Damaged))
+    Err(Failure::Reported(ExitCode::Damaged))
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
         advice.iter().try_for_each(|one| writeln!(out, "{one}"))
     })?;
     match advice.iter().any(|one| one.weight == Weight::Broken) {
-        true => Err(Failure::Told(ExitCode::Damaged)),
+        true => Err(Failure::Reported(ExitCode::Damaged)),
         false => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
     let Some(to) = args.to.as_deref().filter(|to| *to != "-") else {
         let mut out = Watched::new(&mut session.out);
         let dumped = seen(&store, args, &mut out);
-        return out.tell(dumped).map(|_| ());
+        return out.report(dumped).map(|_| ());
     };
     let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let (dumped, bytes) = out_file::write_new(to, |out| dump(&store, args, out))?;
@@ -38,7 +38,7 @@ fn dump(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> Result<(DumpRepo
     let dumped = seen(store, args, &mut out);
     bar.finish_and_clear();
     let bytes = out.bytes;
-    Ok((out.tell(dumped)?, bytes))
+    Ok((out.report(dumped)?, bytes))
 }
 
 /// The dump of the present, or of the requested moment.
@@ -68,7 +68,7 @@ fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> R
     if failing > 0 {
         line.push_str(&format!("; the fold fails on {}, dumped as their ops", human::plural(failing, "key")));
     }
-    messages::tell(&line);
+    messages::print(&line);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ impl<'a> Watched<'a> {
     }
 
     /// The outcome: a reader that wants no more is not a failure.
-    fn tell(self, dumped: folddb::Result<DumpReport>) -> Result<DumpReport, Failure> {
+    fn report(self, dumped: folddb::Result<DumpReport>) -> Result<DumpReport, Failure> {
         match (dumped, self.failed) {
             (Err(_), Some(cause)) => Err(cause.into()),
             (dumped, _) => Ok(dumped?),

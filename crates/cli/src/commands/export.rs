@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
     };
     if deadlines > 0 {
         let values = human::plural(deadlines, "value");
-        messages::tell(&format!("the deadlines of {values} are left out (dump keeps them)"));
+        messages::print(&format!("the deadlines of {values} are left out (dump keeps them)"));
     }
     Ok(())
 }

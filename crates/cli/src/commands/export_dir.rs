@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     tally.report(ended.is_ok(), session)?;
     ended?;
     let Tally { differing, passed_over, refused, .. } = tally;
-    if differing + passed_over + refused > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+    if differing + passed_over + refused > 0 { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
 }
 
 /// The outcomes for the keys.
@@ -99,7 +99,7 @@ impl Tally {
                 why
             }
         };
-        bar.suspend(|| messages::tell(&format!("folddb: {why}")));
+        bar.suspend(|| messages::print(&format!("folddb: {why}")));
     }
 
     fn report(&self, is_whole: bool, session: &mut Session) -> Result<(), Failure> {

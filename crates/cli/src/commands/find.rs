@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::render::columns::Columns;
 use crate::render::head;
-use crate::render::print_rows::{tell_failed, told};
+use crate::render::print_rows::{check_failed, report_failed};
 use crate::render::rows::RowWriter;
 use crate::session::Session;
 
@@ -56,11 +56,11 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
                 };
                 writer.found(hit.shown_term(), columns.key(table.rules(), &hit.key), value)?;
             }
-            Err(error) => failed_keys += tell_failed(error)?,
+            Err(error) => failed_keys += report_failed(error)?,
         }
     }
     writer.finish()?;
-    told(failed_keys)
+    check_failed(failed_keys)
 }
 
 /// Counts on all processors.

@@ -10,16 +10,16 @@ use crate::session::Session;
 pub(crate) fn freeze(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let was_frozen = Store::is_frozen(&args.store, &session.options());
     session.once_unlocked(|| Store::freeze(&args.store, session.options()))?;
-    tell(args, session, (was_frozen, true))
+    report(args, session, (was_frozen, true))
 }
 
 pub(crate) fn thaw(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let was_frozen = Store::is_frozen(&args.store, &session.options());
     session.once_unlocked(|| Store::thaw(&args.store, session.options()))?;
-    tell(args, session, (was_frozen, false))
+    report(args, session, (was_frozen, false))
 }
 
-fn tell(
+fn report(
     args: &StoreArgs,
     session: &mut Session,
     (was_frozen, is_frozen): (bool, bool),

@@ -13,7 +13,7 @@ use crate::args::HistoryArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::json::{Json, Told, object};
+use crate::render::json::{IntoDatum, Json, object};
 use crate::render::{columns, table};
 use crate::session::Session;
 
@@ -81,7 +81,7 @@ fn as_json(rules: &DynamicRules, state: &State) -> Json {
     };
     match (told, long) {
         (Json(Datum::Map(mut fields)), Some(bytes)) => {
-            fields.push(("long".to_owned(), bytes.told()));
+            fields.push(("long".to_owned(), bytes.into_datum()));
             Json(Datum::Map(fields))
         }
         (told, _) => told,

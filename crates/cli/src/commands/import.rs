@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     };
     import.report(session, &args.table, how, began.elapsed().as_secs_f64())?;
     ended.map_err(|failure| match failure {
-        Failure::Interrupted => Failure::Told(ExitCode::Interrupted),
+        Failure::Interrupted => Failure::Reported(ExitCode::Interrupted),
         other => other.after(import.written > 0),
     })?;
     set_aside?;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     }
     store.map(Opened::close).transpose()?;
     match import.bad.count > 0 || import.missing.is_some() {
-        true => Err(Failure::Told(ExitCode::NotAllIn)),
+        true => Err(Failure::Reported(ExitCode::NotAllIn)),
         false => Ok(()),
     }
 }
@@ -256,14 +256,14 @@ impl Import {
 
     fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
         self.bad.add(line, &raw.unwrap_or_default(), bad)?;
-        if self.strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+        if self.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 
     fn report(&self, session: &mut Session, table: &str, how: &str, seconds: f64) -> Result<(), Failure> {
         let whole = how.is_empty();
         let bad_rows = self
             .bad
-            .told
+            .listed
             .iter()
             .map(|(line, bad)| json!({ "line": line, "column": bad.column, "reason": bad.reason }));
         let report = json!({
@@ -285,22 +285,22 @@ impl Import {
         if session.globals.json {
             return session.report(&report, |_| Ok(()));
         }
-        messages::tell(&self.summary(table, how, seconds));
-        for line in self.bad.tell() {
-            messages::tell(&format!("  {line}"));
+        messages::print(&self.summary(table, how, seconds));
+        for line in self.bad.lines() {
+            messages::print(&format!("  {line}"));
         }
         for (name, rows) in &self.lacking {
             let lack = if *rows == 1 { "has" } else { "have" };
             let rows = human::plural(*rows, "row");
-            messages::tell(&format!(
+            messages::print(&format!(
                 "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
             ));
         }
         if let Some((rows, first)) = self.spans {
-            messages::tell(&format!("  {}", long_field(rows, first)));
+            messages::print(&format!("  {}", long_field(rows, first)));
         }
         if let (Some(missing), true) = (&self.missing, whole) {
-            messages::tell(&format!("  {missing} (if no row needs it: --optional FIELD)"));
+            messages::print(&format!("  {missing} (if no row needs it: --optional FIELD)"));
         }
         Ok(())
     }

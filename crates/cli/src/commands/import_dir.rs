@@ -38,7 +38,7 @@ struct Tally {
 }
 
 /// Most refused files that are named.
-const REFUSED_TOLD_MAX: u64 = 10;
+const REFUSED_NAMED_MAX: u64 = 10;
 
 impl Tally {
     /// Notes a file that cannot be a value, and names it; a failure that concerns more than a file
@@ -53,8 +53,8 @@ impl Tally {
             return Err(failure);
         }
         self.refused += 1;
-        if self.refused <= REFUSED_TOLD_MAX {
-            bar.suspend(|| messages::tell(&format!("folddb: {failure}")));
+        if self.refused <= REFUSED_NAMED_MAX {
+            bar.suspend(|| messages::print(&format!("folddb: {failure}")));
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
     report(&tally, ended.is_ok() && closed.is_ok(), session)?;
     let ended = ended.and(closed);
     match ended {
-        Ok(()) if tally.refused > 0 => Err(Failure::Told(ExitCode::NotAllIn)),
+        Ok(()) if tally.refused > 0 => Err(Failure::Reported(ExitCode::NotAllIn)),
         ended => ended,
     }
 }
@@ -116,8 +116,8 @@ fn report(tally: &Tally, is_whole: bool, session: &mut Session) -> Result<(), Fa
         if refused > 0 {
             write!(out, "; {} refused", human::count(refused))?;
         }
-        if refused > REFUSED_TOLD_MAX {
-            write!(out, ", of which {REFUSED_TOLD_MAX} are named above")?;
+        if refused > REFUSED_NAMED_MAX {
+            write!(out, ", of which {REFUSED_NAMED_MAX} are named above")?;
         }
         writeln!(out)
     })

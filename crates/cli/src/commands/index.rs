@@ -81,7 +81,7 @@ fn list(args: &IndexListArgs, session: &mut Session) -> Result<(), Failure> {
                 Datum::Text(name.clone()),
                 Datum::Text(index.rule.name.clone()),
                 Datum::Text(index.rule.terms.to_string()),
-                Datum::Text(stand(&index)),
+                Datum::Text(build_state(&index)),
                 Datum::Text(human::count(stats.records)),
                 Datum::Text(human::bytes(bytes)),
             ]);
@@ -91,7 +91,7 @@ fn list(args: &IndexListArgs, session: &mut Session) -> Result<(), Failure> {
     session.report(&Value::Array(report), |out| table::write(out, &header, &rows))
 }
 
-fn stand(index: &IndexInfo) -> String {
+fn build_state(index: &IndexInfo) -> String {
     match (&index.missing, index.is_built) {
         (Some(missing), _) => missing.clone(),
         (None, true) => "built".to_owned(),

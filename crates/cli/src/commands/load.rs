@@ -91,8 +91,8 @@ fn over(
     bar.finish_and_clear();
     match done {
         Err(error) if interrupt::check().is_err() => {
-            messages::tell(&format!("folddb: {}", error.message())); // this says how many records are loaded
-            Err(Failure::Told(ExitCode::Interrupted))
+            messages::print(&format!("folddb: {}", error.message())); // this says how many records are loaded
+            Err(Failure::Reported(ExitCode::Interrupted))
         }
         done => done.map_err(|error| Failure::from(error).of_input()),
     }
@@ -156,9 +156,9 @@ fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: b
         return session.report(&as_json(args, loaded, is_new), |_| Ok(()));
     }
     for (index, why) in &loaded.indexes_left {
-        messages::tell(&format!("index {index} is left out: {why}"));
+        messages::print(&format!("index {index} is left out: {why}"));
     }
-    messages::tell(&in_words(args, loaded));
+    messages::print(&in_words(args, loaded));
     Ok(())
 }
 

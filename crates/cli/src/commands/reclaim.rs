@@ -52,7 +52,7 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
     })?;
     match done.left_alone.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Told(ExitCode::Damaged)),
+        false => Err(Failure::Reported(ExitCode::Damaged)),
     }
 }
 

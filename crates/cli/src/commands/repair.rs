@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failur
     })?;
     match report.is_complete() && report.verified.damage().next().is_none() {
         true => Ok(()),
-        false => Err(Failure::Told(ExitCode::Damaged)),
+        false => Err(Failure::Reported(ExitCode::Damaged)),
     }
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn summary(report: &RepairReport, to: &str) -> String {
     let checked = match (verified.damage().next(), verified.unfit().next()) {
         (Some(_), _) => "but it does not verify: run verify --deep on it and report this",
         (None, Some(_)) => {
-            "every record of it was read back. Some values its tables do not take, as in the old store: verify --deep names them, \
-             and they are to be put again or deleted"
+            "every record of it was read back. Some values do not fit their tables, as in the old store: verify --deep names them; \
+             put them again, or delete them"
         }
         (None, None) => "every record of it was read back",
     };

@@ -43,12 +43,12 @@ const HELP: &str =
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --before --through KEY, --reverse, --limit N
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
-  put | fold TABLE KEY... VALUE --ttl 15m: it lasts so long; put --if-absent, put ... --file FILE
+  put | fold TABLE KEY... VALUE --ttl 15m: expires after that; put --if-absent, put ... --file FILE
   delete TABLE KEY...           or: --range FROM TO, or --prefix KEY
   begin   commit   abort        put, fold, delete together, seen by reads; commit --durability sync
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
-  export TABLE --to FILE        rows as CSV, TSV or NDJSON, packed where FILE ends in .gz
+  export TABLE --to FILE        rows as CSV, TSV or NDJSON, compressed if FILE ends in .gz
   import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value log
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
     ended?;
     closed?;
     match shell.first_failure {
-        Some(code) => Err(Failure::Told(code)),
+        Some(code) => Err(Failure::Reported(code)),
         None => Ok(()),
     }
 }
@@ -270,7 +270,7 @@ impl Shell<'_> {
     fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
         let cli = match help::parse(with_store(words, &self.path)) {
             Ok(cli) => cli,
-            Err(error) => return Err(Failure::Told(messages::of_usage(error))),
+            Err(error) => return Err(Failure::Reported(messages::of_usage(error))),
         };
         let outer = std::mem::replace(&mut session.globals, cli.globals);
         session.globals.json |= outer.json;
@@ -322,8 +322,8 @@ fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
 
 /// The failure of a script that Ctrl-C stopped.
 fn stopped(at: &str) -> Failure {
-    messages::tell(&format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run"));
-    Failure::Told(ExitCode::Interrupted)
+    messages::print(&format!("folddb: Ctrl-C stopped the script {at}; what follows it was not run"));
+    Failure::Reported(ExitCode::Interrupted)
 }
 
 /// Begins or ends a transaction.
@@ -383,7 +383,7 @@ fn stated_durability(words: &[String]) -> Result<Option<Durability>, Failure> {
     };
     let durability = DurabilityName::from_str(name, false);
     durability.map(|durability| Some(DurabilityArgs { durability }.into())).map_err(|_| {
-        Failure::Usage(format!("there is no durability `{name}`; there are buffered, process, sync"))
+        Failure::Usage(format!("there is no durability `{name}`; the choices are buffered, process, sync"))
     })
 }
 

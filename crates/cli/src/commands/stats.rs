@@ -23,7 +23,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
         "tables": tables.iter().map(table_json).collect::<Vec<_>>(),
     };
     session.report(&report, |out| {
-        let pairs: Vec<_> = figures.iter().filter(|figure| is_told(figure)).map(readable).collect();
+        let pairs: Vec<_> = figures.iter().filter(|figure| is_shown(figure)).map(readable).collect();
         table::write_pairs(out, &pairs)?;
         if !pairs.is_empty() && !tables.is_empty() {
             writeln!(out)?;
@@ -73,15 +73,15 @@ fn as_json(figures: &[Figure]) -> Json {
 }
 
 /// Figures that are shown to people even if they are zero.
-const ALWAYS_TOLD: [(&str, &str); 3] = [("", "last_seq"), ("disk", "bytes"), ("memory", "memtable_bytes")];
+const ALWAYS_SHOWN: [(&str, &str); 3] = [("", "last_seq"), ("disk", "bytes"), ("memory", "memtable_bytes")];
 
-fn is_told((group, name, value): &Figure) -> bool {
+fn is_shown((group, name, value): &Figure) -> bool {
     let is_nothing = match value {
         Datum::Int(0) | Datum::Null | Datum::Bool(false) => true,
         Datum::Float(value) => *value == 0.0,
         _ => false,
     };
-    ALWAYS_TOLD.contains(&(*group, *name)) || !is_nothing
+    ALWAYS_SHOWN.contains(&(*group, *name)) || !is_nothing
 }
 
 fn readable((group, name, value): &Figure) -> (String, Datum) {

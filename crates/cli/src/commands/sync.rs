@@ -30,19 +30,19 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
     let (before, mut all) = (state(&to), true);
     for (name, plan) in names.iter().zip(plans) {
         all &= match plan {
-            Plan::OnlyHere => tell_left(session, name, args)?,
+            Plan::OnlyHere => report_left(session, name, args)?,
             Plan::Hashed => pass_over(session, name, args)?,
-            Plan::Refused(why) => tell_refused(session, name, &why)?,
+            Plan::Refused(why) => report_refused(session, name, &why)?,
             Plan::BringUp(theirs) => {
                 let report = synchronize(&to, &theirs, args);
                 let report = report.map_err(|failure| ended_early(failure, before, state(&to)))?;
-                tell(session, name, &report)?;
+                report_synced(session, name, &report)?;
                 report.found.failing == 0
             }
         };
     }
     to.close()?;
-    if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+    if all { Ok(()) } else { Err(Failure::Reported(ExitCode::Damaged)) }
 }
 
 /// How a sync fails that may have written: one that was stopped says how much is in, which stays.
@@ -50,10 +50,10 @@ fn ended_early(failure: Failure, before: (Seq, usize), now: (Seq, usize)) -> Fai
     match failure {
         Failure::Interrupted => {
             let written = human::plural(u64::from(now.0) - u64::from(before.0), "change");
-            messages::tell(&format!(
-                "folddb: stopped by Ctrl-C: {written} of the target made so far, which stay; the next sync makes the rest"
+            messages::print(&format!(
+                "folddb: stopped by Ctrl-C: {written} of the target were made and stay; the next sync makes the rest"
             ));
-            Failure::Told(ExitCode::Interrupted)
+            Failure::Reported(ExitCode::Interrupted)
         }
         other => other.after(now != before),
     }
@@ -106,14 +106,14 @@ fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failur
 }
 
 /// A table that only the target has is left; `drop` removes it.
-fn tell_left(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
+fn report_left(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
     session.report(&json!({ "table": table, "left": true }), |out| {
         writeln!(out, "table {table}: only in {}, left as it is", args.target.display())
     })?;
     Ok(true)
 }
 
-fn tell_refused(session: &mut Session, table: &str, why: &str) -> Result<bool, Failure> {
+fn report_refused(session: &mut Session, table: &str, why: &str) -> Result<bool, Failure> {
     session.report(&json!({ "table": table, "synced": false, "reason": why }), |out| {
         writeln!(out, "table {table}: left as it is: {why}")
     })?;
@@ -150,7 +150,7 @@ fn synchronize(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<Sync
     Ok(to.synchronize(to_scan, ranges::narrow(theirs, &args.range)?, &options)?)
 }
 
-fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {
+fn report_synced(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {
     let line = json!({
         "table": table,
         "same": report.found.same,

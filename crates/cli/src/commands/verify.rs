@@ -25,7 +25,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failur
     })?;
     match report.is_clean() {
         true => Ok(()),
-        false => Err(Failure::Told(ExitCode::Damaged)),
+        false => Err(Failure::Reported(ExitCode::Damaged)),
     }
 }
 
@@ -64,8 +64,8 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
     let unfit = report.unfit().count() as u64;
     match (found, report.deep) {
         (0, _) if unfit > 0 => format!(
-            "no file is damaged{but}, and programs wrote values that their tables do not take, in {}: {looked}. A backup or a \
-             repair changes nothing about them. Put such keys again, or remove them: folddb delete STORE TABLE KEY, then \
+            "no file is damaged{but}, and programs wrote values that do not fit their tables, in {}: {looked}. Neither a backup nor \
+             a repair changes them. Put such keys again, or remove them: folddb delete STORE TABLE KEY, then \
              folddb compact STORE TABLE; or open the store with the fold and the types that wrote them",
             human::plural(unfit, "place"),
         ),
@@ -87,8 +87,8 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
                     }
                 ),
                 None => format!(
-                    "damaged: {places}; no table was checked, since nothing shows which there are. Restore a backup, or salvage \
-                     what the list of one has: folddb repair STORE NEW --list-from BACKUP"
+                    "damaged: {places}; no table was checked, since the list of tables is lost. Restore a backup, or \
+                     salvage the tables that the list of a backup names: folddb repair STORE NEW --list-from BACKUP"
                 ),
             }
         }

@@ -148,11 +148,11 @@ impl Watch<'_> {
             (watched, Ok(true)) => watched,
             (Ok(()), Err(error)) => Err(error),
             (watched, Err(error)) => {
-                messages::tell(&format!("folddb: what was printed is not acknowledged: {error}"));
+                messages::print(&format!("folddb: what was printed is not acknowledged: {error}"));
                 watched
             }
             (watched, Ok(false)) => {
-                messages::tell(
+                messages::print(
                     "folddb: what was printed is not acknowledged, because another process has the store open for writing: \
                      the next watch of this name prints it again",
                 );
@@ -447,7 +447,7 @@ impl Printer {
 
 /// An event that this command does not know is an error: nothing is skipped silently.
 fn not_known(what: &impl Debug) -> Failure {
-    Failure::Refused(format!("the feed gives what this command does not know: {what:?}"))
+    Failure::Refused(format!("the feed has an event that this version does not know: {what:?}"))
 }
 
 /// A key or a value in a line.

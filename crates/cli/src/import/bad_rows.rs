@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::import::rows::BadRow;
 
 /// How many are reported.
-const TOLD_MAX: usize = 10;
+const LISTED_MAX: usize = 10;
 
 /// What other programs write for missing values.
 const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"];
@@ -18,7 +18,7 @@ pub(crate) struct BadRows {
     /// How many there were.
     pub(crate) count: u64,
     /// The first of them: line, and what is wrong.
-    pub(crate) told: Vec<(u64, BadRow)>,
+    pub(crate) listed: Vec<(u64, BadRow)>,
     aside: Option<Aside>,
 }
 
@@ -34,7 +34,7 @@ impl BadRows {
     /// reason, and the row as it was.
     pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
         let aside = file.map(|path| Aside::create(path, header)).transpose()?;
-        Ok(BadRows { count: 0, told: Vec::new(), aside })
+        Ok(BadRows { count: 0, listed: Vec::new(), aside })
     }
 
     /// Whether rows are needed as they were in the file.
@@ -48,9 +48,9 @@ impl BadRows {
         if let Some(aside) = &mut self.aside {
             aside.write(line, raw, &bad)?;
         }
-        let at = self.told.partition_point(|(told, _)| *told <= line);
-        self.told.insert(at, (line, bad));
-        self.told.truncate(TOLD_MAX);
+        let at = self.listed.partition_point(|(listed, _)| *listed <= line);
+        self.listed.insert(at, (line, bad));
+        self.listed.truncate(LISTED_MAX);
         Ok(())
     }
 
@@ -64,12 +64,12 @@ impl BadRows {
     }
 
     /// The lines that report them.
-    pub(crate) fn tell(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> =
-            self.told.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
-        let untold = self.count - self.told.len() as u64;
-        if untold > 0 {
-            lines.push(format!("and {untold} more"));
+            self.listed.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
+        let unlisted = self.count - self.listed.len() as u64;
+        if unlisted > 0 {
+            lines.push(format!("and {unlisted} more"));
         }
         if let Some(null) = self.likely_null() {
             lines.push(format!("if `{null}` means a missing value, say so: --null '{null}'"));
@@ -81,7 +81,7 @@ impl BadRows {
     fn likely_null(&self) -> Option<&'static str> {
         let blamed = |null: &&str| {
             let quoted = [format!("`{null}`"), format!("{null:?}")];
-            self.told.iter().any(|(_, bad)| quoted.iter().any(|quoted| bad.reason.contains(quoted)))
+            self.listed.iter().any(|(_, bad)| quoted.iter().any(|quoted| bad.reason.contains(quoted)))
         };
         USUAL_NULLS.into_iter().find(blamed)
     }

@@ -99,7 +99,7 @@ impl Stated {
             asked = asked.value(codec);
         }
         if let Some(difference) = existing.diff(&asked) {
-            let message = format!("table `{table}` has other rules: {difference}");
+            let message = format!("table `{table}` has different rules: {difference}");
             return Err(folddb::Error::new(ErrorKind::RulesMismatch, message).into());
         }
         let wanted = existing.key_codec().element_types().map(<[_]>::len);

@@ -286,7 +286,7 @@ impl<'a> Sink<'a> {
     fn refuse(&mut self, row: &mut Row, error: Error) -> Result<(), Failure> {
         self.refusals += 1;
         self.refused.push(Refused { line: row.line, raw: row.raw.take(), error });
-        if self.into.is_strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+        if self.into.is_strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 
     /// Creates the loaded table with all of its rows. A table without rows is created only if no

@@ -20,61 +20,61 @@ pub(crate) fn from_datum(datum: &Datum) -> Json {
 }
 
 /// What a report may hold.
-pub(crate) trait Told {
-    fn told(self) -> Datum;
+pub(crate) trait IntoDatum {
+    fn into_datum(self) -> Datum;
 }
 
-impl Told for Json {
-    fn told(self) -> Datum {
+impl IntoDatum for Json {
+    fn into_datum(self) -> Datum {
         self.0
     }
 }
 
-impl Told for bool {
-    fn told(self) -> Datum {
+impl IntoDatum for bool {
+    fn into_datum(self) -> Datum {
         Datum::Bool(self)
     }
 }
 
-impl Told for u64 {
-    fn told(self) -> Datum {
+impl IntoDatum for u64 {
+    fn into_datum(self) -> Datum {
         Datum::Int(self.into())
     }
 }
 
-impl Told for Seq {
-    fn told(self) -> Datum {
+impl IntoDatum for Seq {
+    fn into_datum(self) -> Datum {
         Datum::Int(u64::from(self).into())
     }
 }
 
-impl Told for usize {
-    fn told(self) -> Datum {
+impl IntoDatum for usize {
+    fn into_datum(self) -> Datum {
         Datum::Int(self as i128)
     }
 }
 
-impl Told for &str {
-    fn told(self) -> Datum {
+impl IntoDatum for &str {
+    fn into_datum(self) -> Datum {
         Datum::Text(self.to_owned())
     }
 }
 
-impl Told for String {
-    fn told(self) -> Datum {
+impl IntoDatum for String {
+    fn into_datum(self) -> Datum {
         Datum::Text(self)
     }
 }
 
-impl<T: Told> Told for Option<T> {
-    fn told(self) -> Datum {
-        self.map_or(Datum::Null, Told::told)
+impl<T: IntoDatum> IntoDatum for Option<T> {
+    fn into_datum(self) -> Datum {
+        self.map_or(Datum::Null, IntoDatum::into_datum)
     }
 }
 
-impl<T: Told> Told for Vec<T> {
-    fn told(self) -> Datum {
-        Datum::List(self.into_iter().map(Told::told).collect())
+impl<T: IntoDatum> IntoDatum for Vec<T> {
+    fn into_datum(self) -> Datum {
+        Datum::List(self.into_iter().map(IntoDatum::into_datum).collect())
     }
 }
 
@@ -82,7 +82,7 @@ impl<T: Told> Told for Vec<T> {
 macro_rules! object {
     ($($name:literal: $value:expr),+ $(,)?) => {
         $crate::render::json::Json(folddb::Datum::Map(vec![
-            $(($name.to_owned(), $crate::render::json::Told::told($value))),+
+            $(($name.to_owned(), $crate::render::json::IntoDatum::into_datum($value))),+
         ]))
     };
 }

@@ -56,14 +56,14 @@ pub(crate) fn print(
                 writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
                 deadlines += u64::from(rows.deadline().is_some());
             }
-            Err(error) => failed_keys += tell_failed(error)?,
+            Err(error) => failed_keys += report_failed(error)?,
         }
     }
     writer.finish()?;
     if args.cursor {
-        messages::tell_whole(&format!("cursor: {}", rows.cursor()));
+        messages::print_whole(&format!("cursor: {}", rows.cursor()));
     }
-    told(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
+    check_failed(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
 }
 
 /// The scan of the range, or the rest of one.
@@ -90,25 +90,25 @@ fn print_heads(
     for row in scan.heads() {
         match row {
             Ok((key, head)) => writer.row(columns.key(table.rules(), &key), shown(&head))?,
-            Err(error) => failed_keys += tell_failed(error)?,
+            Err(error) => failed_keys += report_failed(error)?,
         }
     }
     writer.finish()?;
-    told(failed_keys)
+    check_failed(failed_keys)
 }
 
 /// Reports a key if its fold fails; other errors end the scan.
-pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
+pub(crate) fn report_failed(error: folddb::Error) -> Result<u64, Failure> {
     if error.kind() != ErrorKind::FoldFailed {
         return Err(error.into());
     }
-    messages::tell(&format!("folddb: {error}"));
+    messages::print(&format!("folddb: {error}"));
     Ok(1)
 }
 
 /// What the exit code says about keys with folds that failed.
-pub(crate) fn told(failed_keys: u64) -> Result<(), Failure> {
-    if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+pub(crate) fn check_failed(failed_keys: u64) -> Result<(), Failure> {
+    if failed_keys > 0 { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
 }
 
 fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {

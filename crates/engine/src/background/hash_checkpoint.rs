@@ -357,17 +357,17 @@ pub(crate) fn saving_pays(table: &TableCore) -> bool {
 /// Removes the segments that hashed tables point to from `dead`.
 pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSet<FileNumber>) {
     for (table, hashed) in engine.catalog().hashed() {
-        match hashed.leads_to() {
+        match hashed.referenced_segments() {
             Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),
             None => dead.clear(),
         }
-        debug_assert!(leads_nowhere(hashed, dead), "the quota of table `{}` is wrong", table.name);
+        debug_assert!(are_unreferenced(hashed, dead), "the quota of table `{}` is wrong", table.name);
     }
 }
 
 /// Whether no key and no snapshot points into these segments, checked one by one. True if a read
 /// fails.
-fn leads_nowhere(hashed: &Hashed, dead: &std::collections::BTreeSet<FileNumber>) -> bool {
+fn are_unreferenced(hashed: &Hashed, dead: &std::collections::BTreeSet<FileNumber>) -> bool {
     let mut units = dead.iter().map(|number| (low_bits(number.0), Vec::new())).collect();
     dead.is_empty() || hashed.add_units(&mut units).is_err() || units.values().all(Vec::is_empty)
 }

@@ -73,7 +73,7 @@ fn sweep_on(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Swe
     match sweep_some(engine, table, hashed, sweep) {
         Err(damage) if damage.kind() == ErrorKind::Corruption => {
             hashed.note_damage(&damage);
-            go_on(engine, hashed, sweep, hashed.index.beyond(from));
+            continue_at(engine, hashed, sweep, hashed.index.beyond(from));
             Ok(0)
         }
         swept => swept,
@@ -81,7 +81,7 @@ fn sweep_on(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Swe
 }
 
 /// The pass continues at `next`, or is over.
-fn go_on(engine: &Engine, hashed: &Hashed, sweep: &mut Sweep, next: Option<IndexCursor>) {
+fn continue_at(engine: &Engine, hashed: &Hashed, sweep: &mut Sweep, next: Option<IndexCursor>) {
     sweep.at = next;
     if next.is_none() {
         sweep.since_ms = Some(clock::now_ms(engine));
@@ -138,7 +138,7 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
     }
     let count = take_out(engine, table, hashed, &expired)?;
     let next = range.keys.get(STEP_KEYS).map(|(point, _)| point.bits().max(from.number() + 1));
-    go_on(engine, hashed, sweep, next.map_or(range.next, IndexCursor::from_number));
+    continue_at(engine, hashed, sweep, next.map_or(range.next, IndexCursor::from_number));
     Ok(count)
 }
 

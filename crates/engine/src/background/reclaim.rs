@@ -83,7 +83,7 @@ pub(crate) fn reclaim_step_as(
     if engine.health.cause().is_some() {
         return Ok(None);
     }
-    let seen = how_things_stand(engine);
+    let seen = examine(engine);
     if reclaiming.job.is_none() {
         if want == ReclaimWant::WhenDue && is_as_it_was(engine, reclaiming) {
             return Ok(None);
@@ -238,7 +238,7 @@ pub(crate) fn is_reclaimed(background: &Background) -> bool {
     reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
 }
 
-fn how_things_stand(engine: &Engine) -> Examined {
+fn examine(engine: &Engine) -> Examined {
     Examined {
         installs: engine.values.installs.load(Ordering::Acquire),
         is_short: engine.health.is_short(),

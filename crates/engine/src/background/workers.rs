@@ -83,7 +83,7 @@ fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
     if engine.journal.is_none() || engine.health.is_closed() {
         return Turn::Idle(IDLE_TICK);
     }
-    engine.feeds.tell(engine.published());
+    engine.feeds.wake_readers(engine.published());
     let now = engine.host.clock.monotonic();
     if engine.health.cause().is_none() {
         let _guard = PoisonOnPanic::new(&engine.health);

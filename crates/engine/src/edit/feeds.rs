@@ -307,7 +307,7 @@ pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
             format!("it would have held more than its limit of {}", size_text(feed.bytes_max))
         }
         LossCause::Space => "the store was short of space, and it held some".to_owned(),
-        LossCause::Gone => "some of the log that it has not given yet is gone".to_owned(),
+        LossCause::Gone => "some of the log that it has not delivered yet is gone".to_owned(),
     }
 }
 

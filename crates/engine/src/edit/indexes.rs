@@ -7,10 +7,10 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Result, TableId};
 use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use folddb_layout::manifest_edit::{Change, IndexStand};
+use folddb_layout::manifest_edit::{Change, IndexBuild};
 use folddb_manifest::State;
 use folddb_rules::table_rules::{BoundRules, Custom, StoredRules, TableKind, TableRules};
-use folddb_rules::term_kind::gives_nothing;
+use folddb_rules::term_kind::why_no_terms;
 use folddb_rules::term_law::{TermsDoubt, check_terms};
 use folddb_rules::{Extractor, IndexRule, TermRule, terms};
 
@@ -32,7 +32,7 @@ pub struct NewIndexes {
     pub changes: Vec<Change>,
     cores: Vec<Arc<TableCore>>,
     rules: Vec<IndexRule>,
-    stand: IndexStand,
+    build: IndexBuild,
 }
 
 impl NewIndexes {
@@ -41,11 +41,11 @@ impl NewIndexes {
     pub fn prepare(
         name: &str,
         rules: &[IndexRule],
-        stand: IndexStand,
+        build: IndexBuild,
         first_id: u32,
         (catalog, custom): (&Catalog, &Custom),
     ) -> Result<NewIndexes> {
-        let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
+        let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), build };
         for (rule, number) in rules.iter().zip(first_id..) {
             let (id, entries) = (TableId(number), entries_name(name, &rule.name));
             let own = TableRules::of_index(rule.clone(), name);
@@ -62,8 +62,8 @@ impl NewIndexes {
                 name: entries.clone(),
                 rules_text: own.to_string(),
             });
-            if new.stand != IndexStand::default() {
-                new.changes.push(Change::BuildIndex { table: id, stand: new.stand.clone() });
+            if new.build != IndexBuild::default() {
+                new.changes.push(Change::BuildIndex { table: id, build: new.build.clone() });
             }
             new.cores.push(Arc::new(TableCore::new(id, &entries, bound, None, TableView::of)));
         }
@@ -74,7 +74,7 @@ impl NewIndexes {
     /// include their entries.
     pub fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
         let custom = &engine.options.custom;
-        let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
+        let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.build.clone(), custom);
         let new: Vec<Arc<IndexCore>> = self.rules.iter().zip(&self.cores).map(index).collect();
         engine.change_catalog(|catalog| self.cores.iter().for_each(|core| catalog.insert(Arc::clone(core))));
         let mut committer = engine.commit.lock();
@@ -102,8 +102,8 @@ pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) ->
         let rules = &entries.rules.rules;
         let (Some(of), Some(rule)) = (&rules.index_of, rules.indexes.first()) else { continue };
         let Some(table) = catalog.by_name(of) else { continue };
-        let stand = state.tables.get(&entries.id).map(|table| table.stand.clone()).unwrap_or_default();
-        found.entry(of).or_default().push(new_index(rule, &table.rules, entries, stand, custom));
+        let build = state.tables.get(&entries.id).map(|table| table.build.clone()).unwrap_or_default();
+        found.entry(of).or_default().push(new_index(rule, &table.rules, entries, build, custom));
     }
     for (name, indexes) in &found {
         catalog.by_name(name).iter().for_each(|table| table.set_indexes(indexes.clone()));
@@ -115,14 +115,14 @@ pub(crate) fn new_index(
     rule: &IndexRule,
     table: &BoundRules,
     entries: &Arc<TableCore>,
-    stand: IndexStand,
+    build: IndexBuild,
     custom: &Custom,
 ) -> Arc<IndexCore> {
     Arc::new(IndexCore {
         name: rule.name.clone(),
         extractor: extractor(&rule.terms, table, custom),
         table: Arc::clone(entries),
-        stand: RwLock::new(stand),
+        build: RwLock::new(build),
         is_in_work: AtomicBool::new(false),
         read: AtomicU64::new(0),
         stale: AtomicU64::new(0),
@@ -157,7 +157,7 @@ pub fn check_rule(
     if table.rules.index_of.is_some() {
         return Err(wrong("an index has no indexes"));
     }
-    if let Some(why) = gives_nothing(&rule.terms, table) {
+    if let Some(why) = why_no_terms(&rule.terms, table) {
         return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
     terms::check_index(rule).map_err(|error| wrong(error.message()))?;

@@ -120,14 +120,14 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
         }
     });
     engine.work.changed.lock().insert(table.id);
-    if !leads_to_values(&table.view().runs) {
+    if !have_separated_values(&table.view().runs) {
         engine.work.leading.lock().remove(&table.id);
     }
 }
 
 /// Notes a table whose parts point to separated values, before the parts are visible.
 pub(crate) fn note_leading(engine: &Engine, table: &TableCore, runs: &[RunView]) {
-    if leads_to_values(runs) {
+    if have_separated_values(runs) {
         engine.work.leading.lock().insert(table.id);
     }
 }
@@ -230,7 +230,7 @@ fn drop_idle_retirements(state: &State, table: &TableCore, changes: &mut Vec<Cha
     });
 }
 
-fn leads_to_values(runs: &[RunView]) -> bool {
+fn have_separated_values(runs: &[RunView]) -> bool {
     runs.iter().flat_map(|run| &run.parts).any(|part| !part.file.part.facts().values.is_empty())
 }
 

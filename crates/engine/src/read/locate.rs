@@ -254,7 +254,7 @@ pub(crate) fn locate_piece(
     if how.verify && is_long(len_bytes) {
         engine.counters.value_reads.add(1);
         let hash =
-            file.hash_stretch((offset, len_bytes), key).map_err(|error| load::of_key(table, key, error))?;
+            file.hash_range((offset, len_bytes), key).map_err(|error| load::of_key(table, key, error))?;
         if hash != pointer.hash {
             let error =
                 error::corrupt(file.path(), offset, "the value is not the one that was written there");

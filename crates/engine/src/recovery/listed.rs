@@ -76,7 +76,7 @@ pub fn check_relocated(
     match segments.find(|&segment| !carries(segment)) {
         None => Ok(()),
         Some(segment) => {
-            let what = format!("the manifest says that it carries segment {segment}, and it does not");
+            let what = format!("the manifest says that it holds segment {segment}, but it does not");
             Err(error::corrupt(file.path(), 0, what))
         }
     }

@@ -37,7 +37,7 @@ use crate::recovery::listed::{check_values, leftovers};
 use crate::recovery::log::start_journal;
 use crate::recovery::replay::{Replay, is_copied, replay};
 use crate::recovery::tables::open_table;
-use crate::recovery::torn::{owed_to, torn_manifest};
+use crate::recovery::torn::{blame_manifest, torn_manifest};
 use crate::shared::memory::Tenant;
 use crate::state::catalog::Catalog;
 use crate::state::committer::{Active, Committer};
@@ -76,8 +76,8 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let shared = options.shared_or_own();
     let parts = Shared::of(&shared.cache);
     let (catalog, committer) =
-        open_tables(dir, &options, &host, &state, &parts).map_err(|error| owed_to(&torn, error))?;
-    check_values(dir, &*host.files, &state).map_err(|error| owed_to(&torn, error))?;
+        open_tables(dir, &options, &host, &state, &parts).map_err(|error| blame_manifest(&torn, error))?;
+    check_values(dir, &*host.files, &state).map_err(|error| blame_manifest(&torn, error))?;
     let values = open_values(dir, &options, &quota, (&host, &parts), &numbers, &state);
     let mut engine = Engine {
         dir: dir.to_owned(),
@@ -111,7 +111,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     };
     segments::note_listed_values(&engine, &engine.manifest.lock());
     note_parts(&engine);
-    let replayed = replay(&engine, &state, edits).map_err(|error| owed_to(&torn, error))?;
+    let replayed = replay(&engine, &state, edits).map_err(|error| blame_manifest(&torn, error))?;
     engine.read_to_lsn = replayed.read_to_lsn;
     // The disk is changed only now that everything acknowledged has been found.
     if !engine.options.read_only {

@@ -29,7 +29,7 @@ pub(crate) fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> O
 
 /// Damage, with the manifest as its possible cause. A manifest that ends with a whole edit may have
 /// lost others, which shows in missing things; wrong bytes do not come from it.
-pub(crate) fn owed_to(torn: &Option<TornManifest>, error: Error) -> Error {
+pub(crate) fn blame_manifest(torn: &Option<TornManifest>, error: Error) -> Error {
     match torn {
         Some(torn) if error.kind() == ErrorKind::Corruption && (torn.is_cut || error.is_lacking()) => {
             error.context(&torn.named)

@@ -6,7 +6,7 @@ use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, Swap};
-use folddb_layout::manifest_edit::IndexStand;
+use folddb_layout::manifest_edit::IndexBuild;
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::IndexRule;
 use folddb_rules::table_rules::BoundRules;
@@ -78,7 +78,7 @@ pub struct IndexCore {
     /// The table of its entries.
     pub table: Arc<TableCore>,
     /// Its progress, as in the manifest.
-    pub stand: RwLock<IndexStand>,
+    pub build: RwLock<IndexBuild>,
     /// Existing records of the table are being added to it.
     pub is_in_work: AtomicBool,
     /// How many entries queries have read since the index was last cleaned, and how many of them
@@ -97,7 +97,7 @@ impl IndexCore {
 
     /// Whether all existing records of the table are in it.
     pub fn is_built(&self) -> bool {
-        self.stand.read().building.is_none()
+        self.build.read().building.is_none()
     }
 }
 

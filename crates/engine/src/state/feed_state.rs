@@ -120,7 +120,7 @@ impl Feeds {
     }
 
     /// Wakes readers that wait for changes, if there are any.
-    pub fn tell(&self, published: RawSeq) {
+    pub fn wake_readers(&self, published: RawSeq) {
         if self.sleepers.load(Ordering::Acquire) > 0
             && self.announced_seq.swap(published, Ordering::AcqRel) != published
         {
@@ -140,7 +140,7 @@ impl Feeds {
         if self.taken.lock().insert(name.to_owned()) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Locked, format!("feed `{name}` is being read already")))
+        Err(Error::new(ErrorKind::Locked, format!("feed `{name}` is already being read")))
     }
 
     pub fn give_back(&self, name: &str) {

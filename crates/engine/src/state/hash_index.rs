@@ -85,8 +85,8 @@ pub struct Taken {
 
 impl Taken {
     /// All of them.
-    pub fn each(&self, tell: &mut dyn FnMut(Slot)) {
-        self.fresh.iter().chain(&self.saving).for_each(|slot| tell(*slot));
+    pub fn each(&self, visit: &mut dyn FnMut(Slot)) {
+        self.fresh.iter().chain(&self.saving).for_each(|slot| visit(*slot));
     }
 
     /// One more was removed.
@@ -306,7 +306,7 @@ impl Hashed {
 
     /// The low bits of the segments that may still be read: through the present keys, or a
     /// snapshot. None if that is not known, since a log record did not match the index.
-    pub(crate) fn leads_to(&self) -> Option<BTreeSet<u32>> {
+    pub(crate) fn referenced_segments(&self) -> Option<BTreeSet<u32>> {
         let mut live: BTreeSet<u32> = BTreeSet::new();
         // In this order: the second look finds what is replaced between the two.
         live.extend(self.segments().iter().filter(|(_, used)| used.tally.records > 0).map(|(&low, _)| low));

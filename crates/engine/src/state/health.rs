@@ -29,13 +29,13 @@ impl Space {
     pub fn verdict(&self) -> Result<(), String> {
         if self.free_bytes < self.reserve_bytes {
             return Err(format!(
-                "the disk is full: {} bytes are free and {} are kept for merges",
+                "the disk is full: {} bytes are free, and {} are reserved for merges",
                 self.free_bytes, self.reserve_bytes
             ));
         }
         match self.bytes_max {
             Some(limit) if self.used_bytes > limit.saturating_sub(self.kept_bytes) => Err(format!(
-                "the store uses {} bytes of its budget of {limit}, and {} are kept for flushes, merges and deletes",
+                "the store uses {} bytes of its budget of {limit}, and {} are reserved for flushes, merges and deletes",
                 self.used_bytes, self.kept_bytes
             )),
             _ => Ok(()),

@@ -74,7 +74,7 @@ pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) ->
             gone(); // after any other failure the edit may be on the disk
         }
     })?;
-    value_log.go_on_behind(directory);
+    value_log.continue_after(directory);
     engine.counters.value_bytes_written.add(value.record_bytes());
     let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
     let time_ms = engine.host.clock.unix_millis();

@@ -69,7 +69,7 @@ impl<'a> ValueRepair<'a> {
     fn put(&mut self, file: FileName, unit: u32, record: Vec<u8>) -> Result<()> {
         let offset = if matches!(file, FileName::ValueFile(..)) { 0 } else { u64::from(unit) * VALUE_ALIGN };
         match &mut self.run {
-            Some(run) if run.goes_on(&file, offset) => run.bytes.extend_from_slice(&record),
+            Some(run) if run.continues(&file, offset) => run.bytes.extend_from_slice(&record),
             _ => {
                 self.write_run()?;
                 self.run = Some(Run { file, offset, bytes: record });
@@ -110,7 +110,7 @@ impl<'a> ValueRepair<'a> {
 }
 
 impl Run {
-    fn goes_on(&self, file: &FileName, offset: u64) -> bool {
+    fn continues(&self, file: &FileName, offset: u64) -> bool {
         let end = self.offset + self.bytes.len() as u64;
         *file == self.file && offset == end && self.bytes.len() < RUN_BYTES
     }

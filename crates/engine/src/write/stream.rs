@@ -304,7 +304,7 @@ pub fn whole_because(core: &TableCore) -> Option<Whole> {
         return Some(("it has a delete rule, which needs the whole value", INSTEAD));
     }
     if core.hashed.is_some() && core.separates_operands {
-        return Some(("it is hashed and joins operands, which it does when they are written", INSTEAD));
+        return Some(("it is hashed, and a hashed table folds operands when they are written", INSTEAD));
     }
     if !core.rules.takes_any_bytes() {
         return Some(("its values are checked as a whole", INSTEAD));
@@ -388,7 +388,7 @@ impl ValueReader {
             (Some(_), Some((loaded, from))) if loaded == index => from,
             (Some(pointer), _) => self.load(index, &pointer)?,
             (None, Some((loaded, _))) if loaded == index => 0,
-            (None, _) => self.load_stretch(index)?,
+            (None, _) => self.load_section(index)?,
         };
         Ok(match &self.pieces[index].1 {
             OwnPiece::Inline(bytes) => &bytes[skip..],
@@ -397,7 +397,7 @@ impl ValueReader {
     }
 
     /// Loads a section of a long value, which was completely read and checked before.
-    fn load_stretch(&mut self, index: usize) -> Result<usize> {
+    fn load_section(&mut self, index: usize) -> Result<usize> {
         let &OwnPiece::Slice(at, len) = &self.pieces[index].1 else { return Ok(0) };
         let Some((pointer, lies)) = &mut self.long else { return Ok(0) };
         self.loaded = None;

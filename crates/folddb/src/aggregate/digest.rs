@@ -90,7 +90,7 @@ fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
 /// The hash of the bytes of a value in several pieces, independent of the pieces: the hash in the
 /// head depends on them.
 fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
-    let ((engine, table), (_, at), key) = rows.rows.stands();
+    let ((engine, table), (_, at), key) = rows.rows.cursor_parts();
     let mut hash = GrowingHash::new(key_hash(key));
     let Some(mut value) = stream::read_value(engine, table, key, Some(at))? else { return Ok(hash.hash32()) };
     let mut piece = vec![0; PIECE_BYTES];

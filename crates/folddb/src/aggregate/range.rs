@@ -86,7 +86,7 @@ impl BytesScan {
     /// a table that replaces values, are refused.
     pub fn aggregate(self) -> Result<Aggregate> {
         let rules = &self.table.rules.fold;
-        if !rules.tells_of_many() {
+        if !rules.covers_many() {
             return Err(Error::invalid(format!(
                 "table `{}` folds by `{}`, which keeps one of the values of many keys; count them, or fold its rows",
                 self.table.name,
@@ -256,7 +256,7 @@ impl Tiling<'_> {
         if let Some(total) = file.total().filter(|total| is_whole && self.suits(total))
             && !self.others.have_a_key(&self.from, Bound::Included(&part.high))?
         {
-            return self.tell(total.clone(), true, &part.high);
+            return self.take_summary(total.clone(), true, &part.high);
         }
         self.blocks(part)
     }
@@ -326,7 +326,7 @@ impl Tiling<'_> {
             summary.filter(|summary| begins_inside && ends_inside && !is_trimmed && self.suits(summary));
         match usable {
             Some(summary) if !self.others.have_a_key(&self.from, Bound::Included(through))? => {
-                self.tell(summary, false, through)?;
+                self.take_summary(summary, false, through)?;
             }
             _ => self.scan_through(through),
         }
@@ -335,7 +335,7 @@ impl Tiling<'_> {
     }
 
     /// The summary covers all keys up to this one.
-    fn tell(&mut self, summary: Summary, is_part: bool, through: &[u8]) -> Result<()> {
+    fn take_summary(&mut self, summary: Summary, is_part: bool, through: &[u8]) -> Result<()> {
         self.end_scan()?;
         self.from = Bound::Excluded(through.to_vec());
         (self.visit)(Tile::Summary { summary, is_part })

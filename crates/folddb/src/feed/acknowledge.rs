@@ -18,7 +18,7 @@ pub(crate) fn acknowledge(feed: &mut Feed, place: FeedPosition) -> Result<()> {
         return Ok(());
     }
     if place.lsn > feed.place.lsn || place.note > feed.place.note {
-        return Err(Error::invalid(format!("feed `{}` has not reached that place", feed.name)));
+        return Err(Error::invalid(format!("feed `{}` has not been read that far", feed.name)));
     }
     let engine = Arc::clone(&feed.engine);
     let mut manifest = engine.manifest.lock();

@@ -51,7 +51,7 @@ pub(crate) fn open(engine: &Arc<Engine>, name: &str, options: FeedOptions) -> Re
     match state.phase {
         FeedPhase::Lost(_) => {}
         FeedPhase::Rows => begin_at(&mut feed, false)?,
-        FeedPhase::Changes => reader::go_on(&mut feed),
+        FeedPhase::Changes => reader::begin_changes(&mut feed),
     }
     Ok(feed)
 }
@@ -74,7 +74,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     engine.check_open()?;
     engine.health.check_writable(true)?;
     let catalog = engine.catalog();
-    let wanted = catalog.own().filter(|core| reader::tells_of(feed, &core.name)).cloned();
+    let wanted = catalog.own().filter(|core| reader::covers(feed, &core.name)).cloned();
     let tables: VecDeque<_> = wanted.collect();
     // Values that have expired by now are never reported, so they must stay expired if the clock is
     // set back before the next opening.
@@ -94,7 +94,7 @@ pub(crate) fn begin_at(feed: &mut Feed, from_now: bool) -> Result<()> {
     drop(manifest);
     feeds::let_go_of_history(&engine); // what it retained before
     (feed.acknowledged, feed.owes) = (feed.place, false);
-    reader::go_on(feed);
+    reader::begin_changes(feed);
     if !from_now {
         feed.stage = Stage::Rows(Box::new(Rows { snapshot, has_begun: false, tables, current: None }));
     }

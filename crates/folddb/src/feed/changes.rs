@@ -142,7 +142,8 @@ pub(crate) fn skip_to(feed: &mut Feed, place: FeedPosition) -> Result<()> {
         match &feed.stage {
             Stage::Lost => return Err(reader::lost_feed(feed)),
             Stage::Rows(_) => {
-                let why = format!("feed `{}` begins with its rows, and they cannot be skipped", feed.name);
+                let why =
+                    format!("feed `{}` begins with the present rows, which cannot be skipped", feed.name);
                 return Err(Error::invalid(why));
             }
             Stage::Changes(_) => {}

@@ -23,7 +23,7 @@ pub(crate) fn poll_rows(feed: &mut Feed) -> Result<Option<FeedEvent>> {
             }
         }
     }
-    reader::go_on(feed);
+    reader::begin_changes(feed);
     feed.place.is_settled = true;
     reader::hand_out(feed, FeedEvent::RowsEnd)
 }

@@ -21,7 +21,7 @@ pub(crate) fn check_same(name: &str, options: &FeedOptions, state: &FeedState) -
         false => format!(", of keys that begin with `{}`", Datum::from_bytes(&state.prefix)),
     };
     Err(Error::invalid(format!(
-        "feed `{name}` reports {tables}{keys}: read it so, drop it, or choose another name"
+        "feed `{name}` reports {tables}{keys}: open it with the same table and prefix, drop it, or choose another name"
     )))
 }
 

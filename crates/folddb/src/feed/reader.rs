@@ -59,7 +59,7 @@ pub(crate) struct Changes {
 }
 
 /// Gives changes from its place on.
-pub(crate) fn go_on(feed: &mut Feed) {
+pub(crate) fn begin_changes(feed: &mut Feed) {
     let follower = Follower::at(&feed.engine.host, &feed.engine.dir, feed.place.lsn);
     let limit = (feed.place.lsn, feed.place.seq);
     feed.tables.clear();
@@ -81,7 +81,7 @@ pub(crate) fn state_at(
 }
 
 /// Whether it covers a table.
-pub(crate) fn tells_of(feed: &Feed, table: &str) -> bool {
+pub(crate) fn covers(feed: &Feed, table: &str) -> bool {
     feed.options.table.as_ref().is_none_or(|only| only == table)
 }
 

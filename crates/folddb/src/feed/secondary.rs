@@ -128,7 +128,7 @@ impl Store {
     }
 }
 
-const MAKE_IT: &str = "make it where the store is open for writing, and acknowledge its rows: by Store::feed, by \
+const MAKE_IT: &str = "create it where the store is open for writing, and acknowledge its rows: by Store::feed, by \
                        folddb watch while nobody writes, or by watch in the shell that writes";
 
 impl SecondaryFeed {

@@ -38,7 +38,7 @@ use folddb_engine::write::commit;
 use folddb_engine::write::encoded_batch::Encoded;
 use folddb_engine::write::index_entries::not_at_hand;
 use folddb_host::sync::atomic::Ordering;
-use folddb_layout::manifest_edit::{Change, IndexStand};
+use folddb_layout::manifest_edit::{Change, IndexBuild};
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
@@ -95,13 +95,13 @@ pub(crate) fn infos(core: &TableCore) -> Vec<IndexInfo> {
 }
 
 fn info(index: &IndexCore) -> IndexInfo {
-    let stand = index.stand.read();
+    let build = index.build.read();
     let unnamed = || IndexRule::new(&index.name, TermRule::Value);
     IndexInfo {
         rule: index.rule().cloned().unwrap_or_else(unnamed),
         table: index.table.name.clone(),
-        is_built: stand.building.is_none(),
-        since: stand.since.into(),
+        is_built: build.building.is_none(),
+        since: build.since.into(),
         missing: index.extractor.as_ref().err().cloned(),
         entries_read: index.read.load(Ordering::Relaxed),
         stale: index.stale.load(Ordering::Relaxed),
@@ -157,11 +157,11 @@ fn begin_index(engine: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -
         ));
     }
     engine.health.check_writable(false)?;
-    let stand = IndexStand { since: 0, building: Some(Vec::new()) };
+    let build = IndexBuild { since: 0, building: Some(Vec::new()) };
     let first_id = manifest.state().next_table_id;
     let catalog = engine.catalog();
     let with = (&*catalog, &engine.options.custom);
-    let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), stand, first_id, with)?;
+    let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), build, first_id, with)?;
     manifest.append(&new.changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     let made = new.link(engine, table).pop();
     made.ok_or_else(|| Error::invalid("an index was to be made"))
@@ -252,7 +252,7 @@ pub(crate) fn build_index(
 ) -> Result<()> {
     let engine = &background.engine;
     let _claim = Claim::take(index)?;
-    let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
+    let Some(through) = index.build.read().building.clone() else { return Ok(()) };
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
     let keys_total = crate::table::stats::table_stats(table).keys_estimate;
     let mut building = Building {
@@ -277,7 +277,7 @@ pub(crate) fn build_index(
         building.progress.keys_total = keys_total.max(keys_done);
         if is_done || keys_done - reported_at >= REPORT_ROWS {
             reported_at = keys_done;
-            building.tell(is_done)?;
+            building.note_progress(is_done)?;
         }
         if progress(building.progress).is_break() || is_done {
             return Ok(());
@@ -286,14 +286,14 @@ pub(crate) fn build_index(
 }
 
 /// Records the progress of an index in the manifest. Its entries so far are then durable.
-fn note_stand(engine: &Engine, index: &IndexCore, stand: IndexStand) -> Result<()> {
+fn note_build(engine: &Engine, index: &IndexCore, build: IndexBuild) -> Result<()> {
     log_sync::sync_log(engine)?;
     let mut manifest = engine.manifest.lock();
     index.table.check_alive()?;
-    let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
+    let mut edit = vec![Change::BuildIndex { table: index.table.id, build: build.clone() }];
     edit.extend(clock::times_change(engine, manifest.state())); // values that had expired by then are not in it, and must not reappear
     manifest.append(&edit).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
-    *index.stand.write() = stand;
+    *index.build.write() = build;
     Ok(())
 }
 
@@ -389,12 +389,12 @@ impl Building<'_> {
     }
 
     /// Reports the progress.
-    fn tell(&mut self, is_done: bool) -> Result<()> {
-        let stand = match is_done {
-            true => IndexStand { since: self.end()?, building: None },
-            false => IndexStand { since: 0, building: Some(self.through.clone().unwrap_or_default()) },
+    fn note_progress(&mut self, is_done: bool) -> Result<()> {
+        let build = match is_done {
+            true => IndexBuild { since: self.end()?, building: None },
+            false => IndexBuild { since: 0, building: Some(self.through.clone().unwrap_or_default()) },
         };
-        note_stand(self.engine, self.index, stand)
+        note_build(self.engine, self.index, build)
     }
 
     /// The seq from which on readers find everything: the end of the build takes one for this.

@@ -150,7 +150,7 @@ impl Search {
             None => (Snapshot::take(&engine, HeldFor::Work).into_held(), false),
         };
         let at = held.at;
-        check_stand(&table, &index, at)?;
+        check_build(&table, &index, at)?;
         let own = find.settle_own(at)?;
         let own_entries = own.as_ref().map(|own| entries_in(own, &find)).unwrap_or_default();
         let reads = find.inside.map(|inside| inside.reads);
@@ -306,18 +306,18 @@ impl Search {
 }
 
 /// Fails if an index cannot answer for a reader at `at`.
-fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
-    let stand = index.stand.read();
-    if stand.building.is_some() {
+fn check_build(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
+    let build = index.build.read();
+    if build.building.is_some() {
         let message = format!("index `{}` of table `{}` is being built", index.name, table.name);
         return Err(
             Error::invalid(message).advise("wait until it is built, or add the index again to continue")
         );
     }
-    if at.seq < stand.since {
+    if at.seq < build.since {
         return Err(Error::invalid(format!(
             "index `{}` of table `{}` finds nothing before seq {}, when it was built; you asked for seq {}",
-            index.name, table.name, stand.since, at.seq
+            index.name, table.name, build.since, at.seq
         )));
     }
     Ok(())

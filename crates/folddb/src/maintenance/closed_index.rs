@@ -66,7 +66,9 @@ impl<'a> ValueLogFiles<'a> {
 
     fn open(&mut self, low: u32) -> Result<&ValueFile> {
         let Some(&listed) = self.listed.get(&low) else {
-            return Err(Error::invalid(format!("no value segment is listed whose number ends in {low}")));
+            return Err(Error::invalid(format!(
+                "no value segment on the list has a number that ends in {low}"
+            )));
         };
         if !self.open.contains_key(&low) {
             if self.open.len() >= 16 {

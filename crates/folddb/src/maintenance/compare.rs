@@ -332,14 +332,14 @@ struct Sync {
     theirs: BytesScan,
     batch: Batch,
     report: SyncReport,
-    /// Keys that are set or deleted, and committed.
+    /// Keys that are put or deleted, and committed.
     committed: u64,
 }
 
 impl Sync {
     fn all(&mut self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<DiffReport> {
         let mut failure = None;
-        let found = to.compare(from, |difference| match self.mend(&difference, options.keep_others) {
+        let found = to.compare(from, |difference| match self.apply(&difference, options.keep_others) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);
@@ -356,11 +356,11 @@ impl Sync {
     fn failed(&self, error: Error) -> Error {
         match self.committed {
             0 => error,
-            keys => error.context(format!("after {} set or deleted", counted(keys, "key"))),
+            keys => error.context(format!("after {} put or deleted", counted(keys, "key"))),
         }
     }
 
-    fn mend(&mut self, difference: &Difference, keep_others: bool) -> Result<()> {
+    fn apply(&mut self, difference: &Difference, keep_others: bool) -> Result<()> {
         let key = &difference.key;
         match &difference.second {
             Some(head) if head.size_bytes > VALUE_BYTES_MAX as u64 => {
@@ -453,7 +453,7 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// All differences in the range of `from` are set or deleted, so `to` must be the present state of
+/// All differences in the range of `from` are put or deleted, so `to` must be the present state of
 /// that whole range.
 fn check_ranges(to: &BytesScan, from: &BytesScan) -> Result<()> {
     let name = &to.table.name;
@@ -475,11 +475,9 @@ fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
     let (here, there) = (ours.rules.meaning(), theirs.rules.meaning());
     let name = &ours.name;
     let message = if here != there {
-        format!(
-            "table `{name}` has other rules than the table that it is to become equal to: here {here}, there {there}"
-        )
+        format!("table `{name}` has different rules in the two stores: here {here}, there {there}")
     } else if theirs.expires && !ours.expires {
-        format!("the values of table `{name}` never expire, and those of the other table may")
+        format!("the values of table `{name}` never expire, but those of the other table may")
     } else {
         return Ok(());
     };

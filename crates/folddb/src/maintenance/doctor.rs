@@ -98,9 +98,9 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
         });
     }
     for damage in &facts.stats.damage {
-        let what = format!("a merge has met damage: {damage}");
+        let what = format!("a merge found damage: {damage}");
         let costs =
-            "keys there cannot be read, and the table is no longer merged, so it grows and gets slower";
+            "keys there cannot be read, and the table is no longer merged: it grows, and reads get slower";
         advice.push(one(Weight::Broken, what, costs, &todo));
     }
 }
@@ -205,7 +205,7 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
             counted(facts.stats.background.retries, "time")
         );
         let todo = "check whether the disk is full or failing";
-        advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));
+        advice.push(one(Weight::Minor, what, "after five failures in a row all writes are refused", todo));
     }
 }
 
@@ -213,7 +213,7 @@ fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
     if facts.is_live && facts.log_bytes > SEGMENTS_MAX.saturating_mul(facts.segment_bytes) {
         let what = format!("the log has grown to {} bytes", facts.log_bytes);
         let todo = "call Store::flush; a table that is written to rarely holds the log back";
-        advice.push(one(Weight::Minor, what, "an opening after a crash replays all of it", todo));
+        advice.push(one(Weight::Minor, what, "opening the store after a crash replays all of it", todo));
     }
     if facts.batches_cut > 0 {
         let store = &facts.store;
@@ -270,7 +270,7 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     } else if feed.held_files > FEED_FILES {
         let what =
             format!("feed `{name}` is {} records behind, and keeps {} files", feed.lag, feed.held_files);
-        let costs = "time: each opening of the store looks at all of them";
+        let costs = "time: each opening of the store reads all of them";
         advice.push(one(Weight::Costly, what, costs, format!("let its consumer continue; or {drop}")));
     }
 }
@@ -314,7 +314,7 @@ fn of_table_rules(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     }
     if let Some(first) = &table.unfit {
         let what = format!("table `{name}` has values that its fold does not take: {first}");
-        let costs = "they cannot be folded, and count and aggregate may refuse the table; no backup and no repair mends it";
+        let costs = "they cannot be folded, and count and aggregate may refuse the table; neither a backup nor a repair fixes this";
         let todo = format!(
             "put or delete such keys, with a program whose types are those of the table; folddb verify {store} --deep lists all, \
              folddb explain {store} {name} KEY shows the records of one"

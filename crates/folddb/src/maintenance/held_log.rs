@@ -62,7 +62,7 @@ pub(crate) fn feeds_left_out(state: &State, file: &str) -> Vec<Finding> {
     let feeds = state.feeds.holding().filter(|feed| !feed.is_archive());
     let note = |name: &str| {
         let what = format!(
-            "feed `{name}` is not in the new store, nor are the changes that it has not given yet: begin it there, \
+            "feed `{name}` is not in the new store, nor are the changes that it has not delivered yet: begin it there, \
              with the present rows"
         );
         Finding::note(file, what)
@@ -148,7 +148,7 @@ impl<'a> HeldLog<'a> {
             if file.is_none_or(|file| file.file_bytes == 0) {
                 let name = file.map_or_else(|| "the log".to_owned(), name_of);
                 let what = format!("nothing has the log from LSN {lsn} to {}", next.min(to_lsn));
-                findings.push(self.telling(Finding::damage(name, None, what), next.min(to_lsn)));
+                findings.push(self.with_costs(Finding::damage(name, None, what), next.min(to_lsn)));
             }
             lsn = next;
         }
@@ -220,7 +220,7 @@ impl<'a> HeldLog<'a> {
                     add(archived, "a value that the archived log leads to");
                 }
                 if is_owed {
-                    add(owed, "a value that a feed has still to give");
+                    add(owed, "a value that a feed has not delivered yet");
                 }
             }
         }
@@ -231,11 +231,11 @@ impl<'a> HeldLog<'a> {
         let file = error.damage().and_then(|damage| damage.file.file_name());
         let file = file.map_or_else(|| "the log".to_owned(), |name| name.to_string_lossy().into_owned());
         let offset = error.damage().and_then(|damage| damage.offset);
-        self.telling(Finding::damage(file, offset, in_words(error)), next_lsn)
+        self.with_costs(Finding::damage(file, offset, in_words(error)), next_lsn)
     }
 
     /// The finding for damage before `next_lsn`, with what it costs.
-    fn telling(&self, finding: Finding, next_lsn: Lsn) -> Finding {
+    fn with_costs(&self, finding: Finding, next_lsn: Lsn) -> Finding {
         self.costing_feeds(self.costing_tables(finding, next_lsn), next_lsn)
     }
 
@@ -257,7 +257,7 @@ impl<'a> HeldLog<'a> {
         finding.feeds.extend(hit.map(|feed| feed.name.clone()));
         if let Some(feeds) = quoted(&finding.feeds) {
             finding.what += &format!(
-                ": feeds that have not given what is there ({feeds}) lose their places; begin them again, with the \
+                ": feeds that have not delivered what is there ({feeds}) lose their places; begin them again, with the \
                  present rows"
             );
         }

@@ -173,7 +173,7 @@ fn check_table(name: &str, rules_text: &str, custom: &Custom) -> Result<()> {
 fn left_of(missing: u64, piece: &[u8]) -> Result<Option<u64>> {
     match missing.checked_sub(piece.len() as u64) {
         Some(left) if !piece.is_empty() => Ok(Some(left).filter(|left| *left > 0)),
-        _ => Err(Error::invalid("the pieces of a value do not make its length")),
+        _ => Err(Error::invalid("the pieces of a value do not add up to its length")),
     }
 }
 
@@ -287,7 +287,7 @@ impl Load<'_> {
             Ok(table) => match table.core().rules_with_indexes().diff(&rules) {
                 None => table,
                 Some(difference) => {
-                    let message = format!("table `{name}` exists with other rules: {difference}");
+                    let message = format!("table `{name}` exists with different rules: {difference}");
                     return Err(Error::new(ErrorKind::RulesMismatch, message));
                 }
             },

@@ -22,7 +22,7 @@ use folddb_layout::backup::BackupList;
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_layout::version::Version;
-use folddb_manifest::{IndexStand, State};
+use folddb_manifest::{IndexBuild, State};
 
 use crate::maintenance::backup_place::{Generation, describe, generations, no_backups, owner, read_list};
 use crate::maintenance::copying;
@@ -360,8 +360,8 @@ impl Making<'_> {
 fn forget_later_indexes(state: &mut State) {
     let last_seq = state.last_seq;
     state.tables.for_each_mut(|table| {
-        if table.stand.building.is_some() || table.stand.since > last_seq {
-            table.stand = IndexStand { since: 0, building: Some(Vec::new()) };
+        if table.build.building.is_some() || table.build.since > last_seq {
+            table.build = IndexBuild { since: 0, building: Some(Vec::new()) };
         }
     });
 }

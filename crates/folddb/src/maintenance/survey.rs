@@ -352,10 +352,10 @@ impl Few {
     }
 
     /// Adds the number of the others to the last one that was passed on.
-    pub(crate) fn tell(&self, log: &mut LogReport) {
+    pub(crate) fn add_to(&self, log: &mut LogReport) {
         let last = log.faults.iter_mut().rfind(|fault| fault.records == Some(0));
         if let Some(last) = last.filter(|_| self.0 > FEW) {
-            last.what.push_str(&format!("; and {} batches more are wrong", self.0 - FEW));
+            last.what.push_str(&format!("; and {} more batches are wrong", self.0 - FEW));
         }
     }
 }
@@ -411,7 +411,7 @@ pub(crate) fn log_findings(report: &LogReport, state: &State) -> Vec<Finding> {
             Finding::damage(file, fault.file.map(|_| fault.offset), format!("{}{upto}", fault.what));
         let losses = state.tables.values().map(|table| Loss {
             records: None,
-            keys: "any keys written lately".to_owned(),
+            keys: "any keys written recently".to_owned(),
             ..Loss::whole_table(&table.name)
         });
         let losses = losses.filter(|_| fault.records != Some(0)).collect();

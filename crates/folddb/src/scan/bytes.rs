@@ -13,7 +13,7 @@ use folddb_rules::KeyOrder;
 use folddb_rules::codec::KeyRange;
 use folddb_rules::time::moment;
 
-use crate::scan::cursor::{Cursor, Resume, Stand};
+use crate::scan::cursor::{Cursor, Position, Resume};
 use crate::scan::rows::{AnyRows, Short};
 use crate::uncommitted::Inside;
 use folddb_engine::read::get;
@@ -254,7 +254,7 @@ impl BytesScan {
             Some(mistake) => Err(mistake),
             None => {
                 let rows = AnyRows::start_in(&self.engine, &self.table, self.plan, self.inside.as_ref())?;
-                Ok(LentRows { rows, left: self.limit, stand: Stand::Beginning, _held: self.held })
+                Ok(LentRows { rows, left: self.limit, position: Position::Beginning, _held: self.held })
             }
         }
     }
@@ -271,7 +271,7 @@ impl BytesScan {
 pub struct LentRows {
     pub(crate) rows: AnyRows,
     pub(crate) left: usize,
-    stand: Stand,
+    position: Position,
     _held: Option<Arc<Held>>,
 }
 
@@ -293,7 +293,7 @@ impl LentRows {
         }
         self.left -= 1;
         let row = self.rows.next_row();
-        self.stand = self.stand.after(&row);
+        self.position = self.position.after(&row);
         if matches!(row, Ok(None)) {
             self.left = 0; // it stays at its end
         }
@@ -312,7 +312,7 @@ impl LentRows {
         }
         self.left -= 1;
         let row = self.rows.next_head();
-        self.stand = self.stand.after(&row);
+        self.position = self.position.after(&row);
         if matches!(row, Ok(None)) {
             self.left = 0;
         }
@@ -330,14 +330,14 @@ impl LentRows {
 
     /// The key of the last row, or of the one whose fold failed.
     pub(crate) fn key(&self) -> &[u8] {
-        self.rows.stands().2
+        self.rows.cursor_parts().2
     }
 
     /// The position of the scan, to resume it later:
     /// [`BytesTable::resume`](crate::BytesTable::resume).
     pub fn cursor(&self) -> Cursor {
-        let (owner, plan, key) = self.rows.stands();
-        Cursor::of(owner, plan, key, self.stand)
+        let (owner, plan, key) = self.rows.cursor_parts();
+        Cursor::of(owner, plan, key, self.position)
     }
 }
 

@@ -49,7 +49,7 @@ pub enum Resume {
 
 /// The progress of a running scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum Position {
     /// No row was returned.
     Beginning,
     /// The row of this key was returned.
@@ -64,7 +64,7 @@ impl Cursor {
         (engine, table): (&Arc<Engine>, &Arc<TableCore>),
         (plan, at): (&ScanPlan, At),
         key: &[u8],
-        stand: Stand,
+        position: Position,
     ) -> Cursor {
         let mut token = CursorToken {
             store_id: engine.store_id,
@@ -77,11 +77,11 @@ impl Cursor {
             high: plan.high.clone(),
             last: None,
         };
-        match (stand, plan.direction) {
-            (Stand::Beginning, _) => {}
-            (Stand::Behind, _) => token.last = Some(key.to_vec()),
-            (Stand::Before, Direction::Forward) => token.low = Bound::Included(key.to_vec()),
-            (Stand::Before, Direction::Reversed) => token.high = Bound::Included(key.to_vec()),
+        match (position, plan.direction) {
+            (Position::Beginning, _) => {}
+            (Position::Behind, _) => token.last = Some(key.to_vec()),
+            (Position::Before, Direction::Forward) => token.low = Bound::Included(key.to_vec()),
+            (Position::Before, Direction::Reversed) => token.high = Bound::Included(key.to_vec()),
         }
         Cursor { token }
     }
@@ -138,15 +138,15 @@ impl Cursor {
     }
 }
 
-impl Stand {
+impl Position {
     /// The progress of the scan after this result.
     #[inline]
-    pub(crate) fn after<R>(self, row: &Result<Option<R>>) -> Stand {
+    pub(crate) fn after<R>(self, row: &Result<Option<R>>) -> Position {
         match row {
-            Ok(Some(_)) => Stand::Behind,
+            Ok(Some(_)) => Position::Behind,
             Ok(None) => self,
-            Err(error) if error.kind() == ErrorKind::FoldFailed => Stand::Behind,
-            Err(_) => Stand::Before,
+            Err(error) if error.kind() == ErrorKind::FoldFailed => Position::Behind,
+            Err(_) => Position::Before,
         }
     }
 }

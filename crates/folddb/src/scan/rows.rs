@@ -25,8 +25,8 @@ use folddb_engine::state::snapshots::At;
 use folddb_engine::values::head::{self, Head};
 use folddb_engine::write::read_set::Passed;
 
-/// See [`AnyRows::stands`].
-type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);
+/// See [`AnyRows::cursor_parts`].
+type CursorParts<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);
 
 /// Rows of any kind.
 pub(crate) enum AnyRows {
@@ -74,11 +74,11 @@ impl AnyRows {
 
     /// The table of the scan, its plan with the moment that it reads at, and the key of its last
     /// row.
-    pub(crate) fn stands(&self) -> Stands<'_> {
+    pub(crate) fn cursor_parts(&self) -> CursorParts<'_> {
         match self {
             AnyRows::Sorted(rows) => (rows.owner(), rows.plan(), rows.key()),
             AnyRows::Hashed(rows) => (rows.owner(), rows.plan(), rows.key()),
-            AnyRows::Inside(rows) => rows.stands(),
+            AnyRows::Inside(rows) => rows.cursor_parts(),
         }
     }
 
@@ -183,8 +183,8 @@ impl InsideRows {
         InsideRows { base, ahead: None, own, deleted, shown: None, passed }
     }
 
-    fn stands(&self) -> Stands<'_> {
-        let (owner, plan, key) = self.base.stands();
+    fn cursor_parts(&self) -> CursorParts<'_> {
+        let (owner, plan, key) = self.base.cursor_parts();
         match &self.shown {
             Some((own, _)) if owner.1.hashed.is_none() => (owner, plan, own),
             _ => (owner, plan, key), // a walk continues at its table's place
@@ -202,7 +202,7 @@ impl InsideRows {
     /// The key of the last row, and the head of its value.
     fn head(&mut self) -> Option<(&[u8], Head)> {
         if let Some((key, value)) = &self.shown {
-            let table = self.base.stands().0.1;
+            let table = self.base.cursor_parts().0.1;
             return Some((key, head::of_value(table, key, value)));
         }
         let head = self.base.head()?;
@@ -215,9 +215,11 @@ impl InsideRows {
         let mut passed = self.passed.lock();
         match &moved {
             Ok(false) => passed.end(),
-            Ok(true) => passed.through(self.stands().2, self.table_deadline_ms()),
+            Ok(true) => passed.through(self.cursor_parts().2, self.table_deadline_ms()),
             // The next call continues after it.
-            Err(error) if error.kind() == ErrorKind::FoldFailed => passed.through(self.stands().2, None),
+            Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                passed.through(self.cursor_parts().2, None)
+            }
             Err(_) => {}
         }
         drop(passed);
@@ -252,7 +254,7 @@ impl InsideRows {
 
     /// Takes the state of a key that was written to; false if it is absent.
     fn take_own(&mut self, key: Vec<u8>, ops: &[OpBuf], is_met: bool) -> Result<bool> {
-        let ((engine, table), (plan, _), _) = self.base.stands();
+        let ((engine, table), (plan, _), _) = self.base.cursor_parts();
         let past = match is_met {
             true => get::get(engine, table, &key, plan.at, |value| Ok(value.map(<[u8]>::to_vec))),
             false => Ok(None),
@@ -272,7 +274,7 @@ impl InsideRows {
     }
 
     fn turn(&mut self) -> Turn {
-        let ((_, table), (plan, _), base) = self.base.stands();
+        let ((_, table), (plan, _), base) = self.base.cursor_parts();
         let is_ahead = self.ahead.is_some();
         if table.hashed.is_some() {
             if !is_ahead {

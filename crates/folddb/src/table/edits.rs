@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folddb_base::ids::RunId;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
-use folddb_layout::manifest_edit::{Change, IndexStand};
+use folddb_layout::manifest_edit::{Change, IndexBuild};
 use folddb_merge::tier_of;
 use folddb_rules::table_rules::{BoundRules, Custom, StoredRules, TableKind, TableRules};
 use folddb_run::PartFacts;
@@ -87,7 +87,7 @@ pub(crate) fn make(
     let id = TableId(manifest.state().next_table_id);
     let catalog = engine.catalog();
     let with = (&*catalog, &engine.options.custom);
-    let new = NewIndexes::prepare(name, &indexes, IndexStand::default(), id.0 + 1, with)?;
+    let new = NewIndexes::prepare(name, &indexes, IndexBuild::default(), id.0 + 1, with)?;
     let rules_text = bound.rules.to_string();
     let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
     changes.extend(content.changes(engine, id));

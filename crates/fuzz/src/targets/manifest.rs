@@ -5,7 +5,7 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, TableId};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{
-    Change, EditKind, IndexSegment, IndexStand, IndexState, PartState, decode_edit, put_edit,
+    Change, EditKind, IndexBuild, IndexSegment, IndexState, PartState, decode_edit, put_edit,
 };
 use folddb_manifest::{State, examine, load};
 
@@ -143,9 +143,9 @@ fn value_changes() -> Vec<Change> {
         Change::Times { entries: vec![(7, 1_800_000_000_000), (9, 1_800_000_001_000)] },
         Change::BuildIndex {
             table: TableId(1),
-            stand: IndexStand { since: 0, building: Some(b"key".to_vec()) },
+            build: IndexBuild { since: 0, building: Some(b"key".to_vec()) },
         },
-        Change::BuildIndex { table: TableId(1), stand: IndexStand { since: 310, building: None } },
+        Change::BuildIndex { table: TableId(1), build: IndexBuild { since: 310, building: None } },
     ]
 }
 

@@ -20,14 +20,14 @@ const SHORT_ONE_IN: u64 = 300;
 /// One call in this many sleeps for some milliseconds.
 const LONG_ONE_IN: u64 = 6_000;
 /// Atomics are read much more often than locks are taken, so they sleep more rarely.
-const LOADS_SELDOMER: u64 = 20;
+const LOADS_RARER: u64 = 20;
 
 /// Sleeps, sometimes.
 pub fn pause() {
-    pause_seldom(1);
+    pause_rarely(1);
 }
 
-fn pause_seldom(seldomer: u64) {
+fn pause_rarely(times_rarer: u64) {
     thread_local! {
         static STATE: Cell<u64> = const { Cell::new(0) };
     }
@@ -44,9 +44,9 @@ fn pause_seldom(seldomer: u64) {
         drawn
     });
     let (call, length) = (drawn >> 32, drawn & 0xffff);
-    if call.is_multiple_of(LONG_ONE_IN * seldomer) {
+    if call.is_multiple_of(LONG_ONE_IN * times_rarer) {
         thread::sleep(Duration::from_micros(1000 + length % 9000));
-    } else if call.is_multiple_of(SHORT_ONE_IN * seldomer) {
+    } else if call.is_multiple_of(SHORT_ONE_IN * times_rarer) {
         thread::sleep(Duration::from_micros(length % 1000));
     }
 }
@@ -85,7 +85,7 @@ impl Condvar {
 pub mod atomic {
     pub use std::sync::atomic::Ordering;
 
-    use super::{LOADS_SELDOMER, pause, pause_seldom};
+    use super::{LOADS_RARER, pause, pause_rarely};
 
     fn publishes<T>(order: Ordering, change: impl FnOnce() -> T) -> T {
         if order == Ordering::Relaxed {
@@ -110,7 +110,7 @@ pub mod atomic {
                 pub fn load(&self, order: Ordering) -> $value {
                     let value = self.0.load(order);
                     if order != Ordering::Relaxed {
-                        pause_seldom(LOADS_SELDOMER);
+                        pause_rarely(LOADS_RARER);
                     }
                     value
                 }

@@ -88,7 +88,7 @@ fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
     assert_eq!(fault.file, Some(FileNumber(3)));
-    assert!(fault.what.contains("the bytes of segment f1 stand here"), "{}", fault.what);
+    assert!(fault.what.contains("these are the bytes of segment f1"), "{}", fault.what);
     assert!(!fault.costs_nothing, "what should stand there stands nowhere");
 }
 

@@ -57,7 +57,7 @@ fn a_cut_anywhere_is_known_as_damage() {
         let mut bytes = pristine.clone();
         bytes.truncate(len);
         // No crash shortens a segment that another was left for, or takes the next one.
-        let says = if (4096..seal_end).contains(&len) { "cut short" } else { "left for it" };
+        let says = if (4096..seal_end).contains(&len) { "cut short" } else { "says that the log continues" };
         let world = world.after_kill();
         world.put(&log(2), &bytes);
         world.disk_remove(&log(3));
@@ -383,7 +383,7 @@ fn a_log_ends_without_a_close_only_where_its_holder_may_find_it_ended() {
     world.disk_remove(&log(3));
     let [own, copied, growing] = refused(&world, header.next_lsn());
     assert!(
-        says(&own, "left for it") && copied.is_none() && growing.is_none(),
+        says(&own, "says that the log continues") && copied.is_none() && growing.is_none(),
         "{own:?} {copied:?} {growing:?}"
     );
     // Only in a copy is a file shorter than it was made.

@@ -60,7 +60,7 @@ pub struct IndexSegment {
 
 /// The progress of an index with records that are older than itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IndexStand {
+pub struct IndexBuild {
     /// A reader at this seq or a later one finds everything; meaningless while it is being built.
     pub since: Seq,
     /// While it is being built: the last key of the table whose terms are in it, empty if there are
@@ -251,7 +251,7 @@ pub enum Change {
         /// The table that is the index.
         table: TableId,
         /// The progress.
-        stand: IndexStand,
+        build: IndexBuild,
     },
     /// The live values of these segments are in another file now.
     MoveValues {

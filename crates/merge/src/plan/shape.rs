@@ -268,7 +268,11 @@ impl fmt::Display for Reason {
             }
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::Joined(bytes) => {
-                write!(f, "gets have joined runs for want of it, worth {}", Bytes(*bytes))
+                write!(
+                    f,
+                    "gets have read several runs for one key, which cost as much as merging {}",
+                    Bytes(*bytes)
+                )
             }
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
             Reason::OldDeletes => f.write_str("deletes are older than the limit"),

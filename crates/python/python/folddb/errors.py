@@ -27,7 +27,7 @@ class TableNotFound(Error, LookupError):
 
 
 class RulesMismatch(Error):
-    """The table exists under other rules, or a function that they name was not given."""
+    """The table has different rules, or a function that they name was not given."""
 
 
 class Locked(Error):

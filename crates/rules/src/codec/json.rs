@@ -35,7 +35,7 @@ mod read;
 /// ```
 ///
 /// What JSON cannot express is refused when it is written: a map with keys that are neither text
-/// nor numbers nor truth values; a NaN, which would become `null` (but an `Option<f64>` reads that
+/// nor numbers nor bools; a NaN, which would become `null` (but an `Option<f64>` reads that
 /// as `None`, so there it is not refused).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Json<T>(pub T);

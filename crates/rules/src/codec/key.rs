@@ -65,7 +65,7 @@ pub enum ElementType {
     Float,
     /// A number of 64 bits.
     Double,
-    /// A truth value.
+    /// A bool.
     Bool,
     /// An RFC 4122 identifier.
     Uuid,
@@ -434,7 +434,7 @@ fn in_element(types: &[ElementType], index: usize, error: &CodecError) -> CodecE
 // ---- from data and from text --------------------------------------------------------------------
 
 impl KeyCodec {
-    /// Encodes a key; a tuple is given as the list of its elements. Numbers, truth values, uuids
+    /// Encodes a key; a tuple is given as the list of its elements. Numbers, bools, uuids
     /// and bytes (`0x...`) may also be given as text. Appends the bytes to `out`, which is
     /// unchanged after an error.
     ///

@@ -553,7 +553,7 @@ impl Value for bool {
         match bytes {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(CodecError::new("expected a truth value, one byte that is 0 or 1")),
+            _ => Err(CodecError::new("expected a bool, one byte that is 0 or 1")),
         }
     }
 }

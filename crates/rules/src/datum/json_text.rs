@@ -16,7 +16,7 @@ pub(crate) const SET: &str = "$set";
 /// A piece of JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node<'a> {
-    /// `null`, a truth value or a number, as written.
+    /// `null`, a bool or a number, as written.
     Word(&'a str),
     /// A string, decoded.
     Text(Cow<'a, str>),

@@ -1,6 +1,6 @@
 //! What a datum is as plain bytes: a member of a set, a name, a payload.
 //!
-//! Numbers and truth values are the text that they are written as, so that 17 and "17" are one
+//! Numbers and bools are the text that they are written as, so that 17 and "17" are one
 //! member, as in CSV. Nothing else becomes text: what cannot be bytes is refused, with a hint how
 //! to write it.
 
@@ -34,7 +34,7 @@ pub(crate) fn brief(datum: &Datum) -> String {
     text
 }
 
-/// The bytes of a member, a name or a payload: text and bytes as they are; numbers and truth values
+/// The bytes of a member, a name or a payload: text and bytes as they are; numbers and bools
 /// as they are written.
 ///
 /// # Errors

@@ -78,7 +78,7 @@ pub(crate) fn wrong_length(expected_bytes: usize, found_bytes: usize) -> FoldFai
     FoldFailure::new(format!("expected {expected_bytes} bytes, found {found_bytes}"))
 }
 
-/// A whole number: as such, as a float without a fraction, as a truth value, or as text.
+/// A whole number: as such, as a float without a fraction, as a bool, or as text.
 pub(crate) fn integer(datum: &Datum) -> Result<i128, FoldFailure> {
     let read = match datum {
         Datum::Int(value) => Some(*value),

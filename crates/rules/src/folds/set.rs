@@ -122,7 +122,7 @@ impl Fold for SetFold {
         Ok(Datum::List(ByteSet::from_bytes(value)?.iter().map(Datum::text_or_bytes).collect()))
     }
 
-    /// A member, or a list of members: text, bytes, and numbers and truth values as they are
+    /// A member, or a list of members: text, bytes, and numbers and bools as they are
     /// written.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let member = |item| plain_bytes(item).map(Cow::into_owned);

@@ -675,7 +675,7 @@ fn any_json() -> impl Strategy<Value = Datum> {
 }
 
 proptest! {
-    /// Numbers and truth values are the text that they are written as, and bytes that are text are
+    /// Numbers and bools are the text that they are written as, and bytes that are text are
     /// text; nothing else is equal to another: an object, a list or a null is not equal to its JSON
     /// as text.
     #[test]

@@ -124,9 +124,9 @@ fn a_mistake_offers_what_may_have_been_meant() {
     }
     assert_eq!(
         said::<TableKind>("hashd"),
-        "there is no kind `hashd`; there are sorted, hashed; did you mean `hashed`?"
+        "there is no kind `hashd`; the choices are sorted, hashed; did you mean `hashed`?"
     );
-    assert_eq!(said::<Compression>("zstd"), "there is no compression `zstd`; there are none, lz4");
+    assert_eq!(said::<Compression>("zstd"), "there is no compression `zstd`; the choices are none, lz4");
     for (text, suggestion) in [
         (said::<ValuePlacement>("file"), "files"),
         (said::<Keep>("version:3"), "versions:3"),

@@ -81,8 +81,11 @@ impl FromStr for TableKind {
         match name {
             "sorted" => Ok(TableKind::Sorted),
             "hashed" => Ok(TableKind::Hashed),
-            _ => Err(ParseError::of(name, format!("there is no kind `{name}`; there are sorted, hashed"))
-                .suggest_word::<TableKind>(&["sorted", "hashed"])),
+            _ => Err(ParseError::of(
+                name,
+                format!("there is no kind `{name}`; the choices are sorted, hashed"),
+            )
+            .suggest_word::<TableKind>(&["sorted", "hashed"])),
         }
     }
 }
@@ -110,8 +113,11 @@ impl FromStr for Compression {
         match name {
             "none" => Ok(Compression::None),
             "lz4" => Ok(Compression::Lz4),
-            _ => Err(ParseError::of(name, format!("there is no compression `{name}`; there are none, lz4"))
-                .suggest_word::<Compression>(&["none", "lz4"])),
+            _ => Err(ParseError::of(
+                name,
+                format!("there is no compression `{name}`; the choices are none, lz4"),
+            )
+            .suggest_word::<Compression>(&["none", "lz4"])),
         }
     }
 }
@@ -160,7 +166,8 @@ impl FromStr for PredicateRule {
     fn from_str(text: &str) -> Result<PredicateRule, ParseError> {
         let bytes = unescape(text).ok_or_else(|| ParseError::of(text, ESCAPES))?;
         PredicateRule::from_bytes(&bytes).ok_or_else(|| {
-            let message = format!("there is no rule `{text}`; there are never, equal:BYTES, named:NAME");
+            let message =
+                format!("there is no rule `{text}`; the choices are never, equal:BYTES, named:NAME");
             ParseError::of(text, message).suggest_word::<PredicateRule>(&["never", "equal", "named"])
         })
     }

@@ -113,7 +113,10 @@ fn ready_made_rules_are_whole() {
 fn times_that_would_not_be_read_back_are_refused() {
     let years = |years: u64| Duration::from_secs(years * 365 * 86_400);
     let keeps = [
-        (Keep::Window(Duration::from_millis(50)), Some("in keep: there is no rule `window:50ms`; there are")),
+        (
+            Keep::Window(Duration::from_millis(50)),
+            Some("in keep: there is no rule `window:50ms`; the choices are"),
+        ),
         (Keep::Window(Duration::ZERO), Some("in keep: `0w` is too short a time")),
         (Keep::Window(Duration::from_micros(1_500_500)), Some("in keep: `1.5005s` is not a time")),
         (Keep::Window(years(1001)), Some("too long a time: write 365000d")),

@@ -90,7 +90,11 @@ fn check(line: &str) -> Result<&str, ParseError> {
     let at = name.len() + 1;
     let wrong = |why: String| mistake(line, at, why);
     let one_of = |is_one: bool, known: &str| {
-        if is_one { Ok(()) } else { Err(wrong(format!("there is no {name} `{value}`; there are {known}"))) }
+        if is_one {
+            Ok(())
+        } else {
+            Err(wrong(format!("there is no {name} `{value}`; the choices are {known}")))
+        }
     };
     match name {
         "key" => check_part::<KeyCodec>(line, at, value)?,
@@ -116,7 +120,7 @@ fn check(line: &str) -> Result<&str, ParseError> {
             unescaped(value).map(drop).ok_or_else(|| wrong(ESCAPES.to_owned()))?;
         }
         _ => {
-            let message = format!("there is no rule `{name}`; there are {}", NAMES.join(", "));
+            let message = format!("there is no rule `{name}`; the choices are {}", NAMES.join(", "));
             let suggestion = nearest(name, NAMES.into_iter()).map(|name| format!("{name}={value}"));
             return Err(mistake(line, 0, message).suggest(suggestion));
         }

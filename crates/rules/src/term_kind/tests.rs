@@ -2,7 +2,7 @@ use super::*;
 use crate::table_rules::{Custom, TableRules};
 
 fn why(rules: &TableRules, rule: &str) -> Option<String> {
-    gives_nothing(&rule.parse::<TermRule>().unwrap(), &rules.bind(&Custom::default()).unwrap())
+    why_no_terms(&rule.parse::<TermRule>().unwrap(), &rules.bind(&Custom::default()).unwrap())
 }
 
 fn fold(spec: &str) -> TableRules {

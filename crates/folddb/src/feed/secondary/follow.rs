@@ -83,7 +83,7 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
         return Err(error::lacking(format!("a batch at seq {} is of an unknown table", frame.first_seq)));
     }
     let (last_seq, mark) = (frame.last_seq(), frame.mark());
-    if !goes_on_with(feed, frame) {
+    if !may_come_next(feed, frame) {
         let dir = feed.dir.display();
         let (from, to) = (feed.followed_seq, frame.first_seq);
         return Err(error::lacking(format!("the log in {dir} goes from seq {from} to seq {to}")));
@@ -100,7 +100,7 @@ fn take(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<()> {
 /// Whether a batch may come next. Inside a file seqs have no gap. At the beginning of a file they
 /// may: a power cut may lose the end of a log with its seqs, and an opening does not reuse seqs
 /// whose times are recorded.
-fn goes_on_with(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
+fn may_come_next(feed: &SecondaryFeed, frame: &ReadFrame) -> bool {
     let begins_a_file = feed.files.iter().any(|file| file.first_lsn == frame.lsn);
     match begins_a_file {
         true => frame.first_seq > feed.followed_seq,
@@ -119,7 +119,7 @@ fn pass_over(feed: &mut SecondaryFeed, frame: &ReadFrame, mark: u64) -> Result<(
     if is_another {
         let seq = feed.place.seq;
         let why = format!(
-            "feed `{}` has given batches up to seq {seq} that differ from those that are there now",
+            "feed `{}` has given batches up to seq {seq} that differ from those in the log now",
             feed.name
         );
         return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN));
@@ -152,7 +152,7 @@ pub(crate) fn batch(feed: &mut SecondaryFeed, frame: &ReadFrame) -> Result<FeedB
 /// Finds the file with the history at the follower; false if the log has not reached that yet.
 fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     let lsn = feed.follower.lsn();
-    let mut goes_on_at = lsn;
+    let mut next_lsn = lsn;
     for _ in 0..2 {
         if standing::check_manifest(feed, false)? != ManifestCheck::Same {
             return Ok(true);
@@ -162,8 +162,8 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
             return Ok(true);
         }
         let beyond = feed.files.iter().map(|file| file.first_lsn).filter(|first| *first > lsn).min();
-        goes_on_at = beyond.unwrap_or(feed.manifest.state.log_start_lsn);
-        if goes_on_at <= lsn {
+        next_lsn = beyond.unwrap_or(feed.manifest.state.log_start_lsn);
+        if next_lsn <= lsn {
             return check_no_file(feed);
         }
         // The files may be newer than the known manifest; the feed may have moved by now.
@@ -173,7 +173,7 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
     }
     let dir = feed.dir.display();
     let why = format!(
-        "feed `{}` is at LSN {lsn}, and the log in {dir} has nothing before LSN {goes_on_at}",
+        "feed `{}` is at LSN {lsn}, and the log in {dir} has nothing before LSN {next_lsn}",
         feed.name
     );
     Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN))
@@ -183,7 +183,9 @@ fn find_files(feed: &mut SecondaryFeed) -> Result<bool> {
 fn check_no_file(feed: &SecondaryFeed) -> Result<bool> {
     let (lsn, durable_lsn) = (feed.follower.lsn(), feed.manifest.durable_lsn());
     let why = match feed.follower.owes_next() {
-        true => "the segment before it was left for one, which was durable before that".to_owned(),
+        true => {
+            "the segment before it says that the log continues in one, which was durable by then".to_owned()
+        }
         false if lsn < durable_lsn => format!("but the log was durable up to LSN {durable_lsn}"),
         false => return Ok(false),
     };

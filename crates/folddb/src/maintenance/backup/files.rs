@@ -288,8 +288,8 @@ fn removed_by_writer(path: &Path) -> Error {
         "the backup needs {}, and the writer has removed it, or its end, since this secondary was opened",
         path.display()
     );
-    let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \
-                  where values are linked and not copied";
+    let advice = "try again; or back up in the process that writes, or while none does, or to the same file \
+                  system, where values are linked instead of copied";
     Error::new(ErrorKind::SnapshotTooOld, message).advise(advice)
 }
 

@@ -141,7 +141,7 @@ fn unfit_values_are_no_damage_and_no_repair_is_advised() {
     assert_eq!(unfit.weight, Weight::Costly);
     assert!(unfit.what.contains("table `t`") && unfit.what.contains("key 7: too short"), "{unfit}");
     assert!(unfit.todo.contains("put or delete") && unfit.todo.contains("folddb explain s t KEY"), "{unfit}");
-    assert!(unfit.costs.contains("no repair mends it"), "{unfit}");
+    assert!(unfit.costs.contains("nor a repair fixes this"), "{unfit}");
 }
 
 #[test]

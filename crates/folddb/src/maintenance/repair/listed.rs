@@ -37,7 +37,7 @@ pub(super) fn lacks(survey: &Survey, state: &State, from: &Path, options: &Optio
     let indexes = unexplained_indexes(survey, state, &log);
     let list = from.display().to_string();
     if files + indexes == 0 && lost.is_empty() {
-        let what = "this list was used and not that of the store. Of what was written since it was made nothing is missing; tables \
+        let what = "this list was used instead of that of the store. Nothing that was written since it was made is missing; tables \
                     that were created since and never written to are not on it";
         return Ok(Finding::note(list, what));
     }
@@ -47,7 +47,7 @@ pub(super) fn lacks(survey: &Survey, state: &State, from: &Path, options: &Optio
     };
     let named = state.tables.values().filter(|_| files + indexes > 0).map(|table| since(&table.name));
     let what = format!(
-        "this list was used and not that of the store, and it does not have {} with {} in parts",
+        "this list was used instead of that of the store, and it does not have {} with {} in parts",
         counted(files + indexes, "file"),
         counted(records, "record"),
     );

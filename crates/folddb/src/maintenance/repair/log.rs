@@ -86,16 +86,16 @@ pub(crate) fn commit_log(
         }
         few.pass(encoded_whole)
     })?;
-    few.tell(&mut log);
+    few.add_to(&mut log);
     if let Some(error) = failed {
         return Err(error.context("the batches of the log"));
     }
     (repairer.report.batches, repairer.report.batches_left) = (taken, left);
-    tell_log(repairer, &log, state, left);
+    report_log(repairer, &log, state, left);
     Ok(())
 }
 
-fn tell_log(repairer: &mut Repairer<'_>, log: &LogReport, state: &State, left: u64) {
+fn report_log(repairer: &mut Repairer<'_>, log: &LogReport, state: &State, left: u64) {
     let findings = log_findings(log, state).into_iter().zip(&log.faults);
     repairer.report.findings.extend(findings.map(|(finding, fault)| match fault.costs_nothing {
         true => Finding { severity: Severity::Note, ..finding },
@@ -108,12 +108,11 @@ fn tell_log(repairer: &mut Repairer<'_>, log: &LogReport, state: &State, left: u
     // cut. It is not known which of the two happened.
     let what = match log.faults.iter().all(|fault| fault.costs_nothing) {
         true => format!(
-            "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
-             end, and then they were never acknowledged as durable; if only the process died, they were acknowledged, and --past-holes takes \
-             them, if they are whole"
+            "{left} whole batches after a torn end, or after a value that is not whole, were left out: after a power cut they were \
+             never acknowledged as durable; if only the process died they were acknowledged, and --past-holes saves those that are whole"
         ),
         false => {
-            format!("{left} whole batches stand beyond the first hole and were left; --past-holes takes them")
+            format!("{left} whole batches after the first hole were left out; --past-holes saves them")
         }
     };
     let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();

@@ -135,7 +135,7 @@ fn salvage_records(
         return Err(error);
     }
     let kept = writer.records();
-    tell_lost(repairer, table, rules, part, (&faults, lost), kept, opened.is_ok());
+    report_lost(repairer, table, rules, part, (&faults, lost), kept, opened.is_ok());
     if kept == 0 {
         drop(writer);
         let _ = repairer.options.host.files.remove(&to);
@@ -148,7 +148,7 @@ fn salvage_records(
 }
 
 /// Reports what a part has lost.
-fn tell_lost(
+fn report_lost(
     repairer: &mut Repairer<'_>,
     table: &TableState,
     rules: &BoundRules,

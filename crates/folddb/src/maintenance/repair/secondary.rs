@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use folddb_base::{Result, SharedMap, TableId};
-use folddb_manifest::{IndexStand, State, TableState};
+use folddb_manifest::{IndexBuild, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::index::build;
@@ -29,7 +29,7 @@ pub(crate) fn drop_indexes_not_at_hand(
             return true;
         };
         let taken = match rules.rules.indexes.first().map(|rule| &rule.terms) {
-            _ if table.stand.building.is_some() => Err("its build was not finished".to_owned()),
+            _ if table.build.building.is_some() => Err("its build was not finished".to_owned()),
             Some(rule) => extractor(rule, rules, &repairer.options.custom).map(drop),
             None => Ok(()),
         };
@@ -63,5 +63,5 @@ pub(crate) fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
 pub(crate) fn to_be_built(index: &mut TableState) {
     index.runs.clear();
     index.range_deletes = SharedMap::default();
-    index.stand = IndexStand { since: 0, building: Some(Vec::new()) };
+    index.build = IndexBuild { since: 0, building: Some(Vec::new()) };
 }

@@ -119,7 +119,7 @@ fn segment(repairer: &mut Repairer<'_>, number: FileNumber, end: &mut Option<u64
             }
             let len = end.map_or(len, |end| end.min(len));
             let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
-            tell_unread(repairer, &name.to_string(), unread);
+            report_unread(repairer, &name.to_string(), unread);
             *end = Some(len);
         }
         lost => {
@@ -134,7 +134,7 @@ fn segment(repairer: &mut Repairer<'_>, number: FileNumber, end: &mut Option<u64
 }
 
 /// Reports that unreadable bytes became zeros. The lost values are found through pointers.
-fn tell_unread(repairer: &mut Repairer<'_>, file: &str, bytes: u64) {
+fn report_unread(repairer: &mut Repairer<'_>, file: &str, bytes: u64) {
     if bytes > 0 {
         let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
         repairer.report.findings.push(Finding::note(file, what));
@@ -159,7 +159,7 @@ fn directory(repairer: &mut Repairer<'_>, state: &mut State, number: FileNumber)
         match opened {
             Ok((len, file)) => {
                 let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
-                tell_unread(repairer, &value_file, unread);
+                report_unread(repairer, &value_file, unread);
                 (end.bytes, end.value_files) = (end.bytes + len, end.value_files + 1);
             }
             Err(error) => {
@@ -193,7 +193,7 @@ fn relocated_values(repairer: &mut Repairer<'_>, state: &mut State, number: File
                 files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
                 (bytes, _) = write_salvaged(&moved, files, repairer.draft)?;
             }
-            tell_unread(repairer, &name.to_string(), unread);
+            report_unread(repairer, &name.to_string(), unread);
             state.relocated_files.insert(number, bytes);
         }
         (Err(error), Ok(damaged)) => {

@@ -44,7 +44,7 @@ pub(crate) fn check_log(verifier: &mut Verifier<'_>, state: &State) -> Result<()
         let mut checked = || record::check_frame(&frame, &rules, depth, values, &mut unfit);
         few.pass(known.and(taken).and_then(|()| checked()))
     })?;
-    few.tell(&mut log);
+    few.add_to(&mut log);
     verifier.report.findings.extend(unfit.findings());
     for one in &hashed {
         hashed::check_index(verifier, state, one);

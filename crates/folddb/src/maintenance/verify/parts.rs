@@ -68,7 +68,8 @@ fn check_run(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules
         let overlaps = before.is_some_and(|before| compare(&before.high, &part.low).is_ge());
         if overlaps || compare(&part.low, &part.high).is_gt() {
             let name = FileName::Part(part.file).to_string();
-            let what = format!("the manifest has its keys overlap with others of run {}", run.id);
+            let what =
+                format!("by the manifest, its keys overlap with those of another part of run {}", run.id);
             let loss = whole_part(table, rules, part);
             verifier.report.findings.push(Finding::damage(name, None, what).costs(loss));
         }
@@ -145,8 +146,8 @@ fn inspect(
         refolded: rules.rules.summaries.then(Refolded::default),
     };
     folddb_run::examine(part, inspector.verifier.depth, &mut inspector);
-    inspector.tell_refolded(part);
-    inspector.tell_misfits();
+    inspector.report_refolded(part);
+    inspector.report_misfits();
     let records = inspector.records;
     verifier.report.checked.records += if verifier.depth == Depth::Records { records } else { state.records };
     let read = verifier.report.checked.bytes - before;
@@ -231,7 +232,7 @@ impl Inspect for Inspector<'_, '_> {
 impl Inspector<'_, '_> {
     /// Blocks that do not match their summaries. Unreadable blocks, and values that do not fit, are
     /// reported separately.
-    fn tell_refolded(&mut self, part: &Part) {
+    fn report_refolded(&mut self, part: &Part) {
         let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults && self.unfit.is_empty())
         else {
             return;
@@ -243,7 +244,7 @@ impl Inspector<'_, '_> {
         }
     }
 
-    fn tell_misfits(&mut self) {
+    fn report_misfits(&mut self) {
         self.verifier.report.findings.extend(std::mem::take(&mut self.unfit).findings());
         for (finding, misfit) in std::mem::take(&mut self.misfits).findings() {
             let span = KeySpan { through: misfit.last_key, ..KeySpan::default() };

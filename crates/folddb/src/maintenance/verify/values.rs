@@ -67,7 +67,7 @@ fn check_moved_files(verifier: &mut Verifier<'_>, state: &State) {
 fn push_lost_values(verifier: &mut Verifier<'_>, state: &State, finding: Finding) {
     let losses = state.tables.values().map(|table| Loss {
         records: None,
-        keys: "keys whose values lie in it".to_owned(),
+        keys: "keys with values in it".to_owned(),
         ..Loss::whole_table(&table.name)
     });
     verifier.report.findings.push(Finding { losses: losses.collect(), ..finding });

@@ -1,7 +1,7 @@
 //! JSON for the types that serde knows: passes what the one reader of JSON has read to serde.
 //!
 //! Numbers are parsed by the type that takes them, so that each `f64` and `f32` reads back with the
-//! same bits. Keys of maps may be numbers and truth values: JSON has them as text.
+//! same bits. Keys of maps may be numbers and bools: JSON has them as text.
 
 use std::borrow::Cow;
 

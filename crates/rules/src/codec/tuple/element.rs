@@ -27,7 +27,7 @@ pub enum Element<'a> {
     Float(f32),
     /// A number of 64 bits.
     Double(f64),
-    /// A truth value.
+    /// A bool.
     Bool(bool),
     /// An RFC 4122 identifier.
     Uuid([u8; 16]),

@@ -196,7 +196,7 @@ pub fn take_double(reader: &mut Reader<'_>) -> Result<f64, CodecError> {
     finish_double(reader)
 }
 
-/// The next element, which must be a truth value.
+/// The next element, which must be a bool.
 #[inline]
 pub fn take_bool(reader: &mut Reader<'_>) -> Result<bool, CodecError> {
     match reader.u8()? {

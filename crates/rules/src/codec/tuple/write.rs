@@ -98,7 +98,7 @@ pub fn put_double(out: &mut Vec<u8>, value: f64) {
     put_coded(out, DOUBLE, &(bits ^ mask).to_be_bytes());
 }
 
-/// Appends a truth value.
+/// Appends a bool.
 #[inline]
 pub fn put_bool(out: &mut Vec<u8>, value: bool) {
     out.push(if value { TRUE } else { FALSE });
