@@ -32,5 +32,8 @@ fn a_mutation_that_no_longer_fits_is_found() {
     let test = list::Test { name: "tests::no_such_test".to_owned(), ..one.test.clone() };
     let untested = list::Mutation { test, ..one.clone() };
     assert!(untested.fault(root()).is_some_and(|why| why.contains("no test")));
+    let test = list::Test { name: format!("elsewhere::{}", one.test.name), ..one.test.clone() };
+    let misnamed = list::Mutation { test, ..one.clone() };
+    assert!(misnamed.fault(root()).is_some_and(|why| why.contains("no test")), "its modules are compared");
     assert_eq!(one.fault(root()), None);
 }

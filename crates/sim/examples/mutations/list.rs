@@ -65,33 +65,70 @@ impl Test {
         Path::new("crates").join(short)
     }
 
-    /// Why no source of the target has a test of this name, if none has.
+    /// Why no source of the target has a test of this name, modules included, if none has.
     fn fault(&self, root: &Path) -> Option<String> {
         let package = root.join(self.package_dir());
-        let sources = match self.target.as_str() {
-            "lib" => sources_below(&package.join("src")),
+        let (dir, main) = match self.target.as_str() {
+            "lib" => (package.join("src"), package.join("src/lib.rs")),
             target => {
                 let tests = package.join("tests");
-                let mut sources = sources_below(&tests.join(target));
-                sources.push(tests.join(format!("{target}.rs")));
-                sources
+                (tests.join(target), tests.join(format!("{target}.rs")))
             }
         };
-        let function = self.name.rsplit("::").next().unwrap_or_default();
-        let is_here = |path: &PathBuf| fs::read_to_string(path).is_ok_and(|text| has_test(&text, function));
+        let mut sources = sources_below(&dir);
+        sources.push(main.clone());
+        let is_here = |path: &PathBuf| {
+            let modules = if *path == main { Vec::new() } else { modules_of(&dir, path) };
+            fs::read_to_string(path).is_ok_and(|text| has_test(&text, &modules, &self.name))
+        };
         (!sources.iter().any(is_here)).then(|| format!("there is no test `{self}`"))
     }
 }
 
-/// Whether a source has a function of this name, with `#[test]` among the lines right above it.
-fn has_test(text: &str, function: &str) -> bool {
-    let head = format!("fn {function}(");
+/// The modules that lead to a file below the root of its crate: `a/b.rs` and `a/b/mod.rs` are
+/// `a::b`, and `lib.rs` and `main.rs` are the crate.
+fn modules_of(dir: &Path, path: &Path) -> Vec<String> {
+    let below = path.strip_prefix(dir).unwrap_or(path).with_extension("");
+    let mut names: Vec<String> =
+        below.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    names.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
+    names
+}
+
+/// Whether a file of these modules has a test of this name, with `#[test]` among the lines right
+/// above it.
+fn has_test(text: &str, modules: &[String], name: &str) -> bool {
+    let head = format!("fn {}(", name.rsplit("::").next().unwrap_or_default());
     text.match_indices(&head).any(|(at, _)| {
         let above = text[..at].trim_end().lines().rev().map(str::trim);
-        above
+        let is_test = above
             .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
-            .any(|line| line == "#[test]")
+            .any(|line| line == "#[test]");
+        let mut path = modules.to_vec();
+        path.extend(inline_modules(text, at));
+        path.push(head["fn ".len()..head.len() - 1].to_owned());
+        is_test && path.join("::") == name
     })
+}
+
+/// The modules in the file itself that hold what is at `at`, outermost first: the text is
+/// formatted, so what encloses a line has a smaller indentation.
+fn inline_modules(text: &str, at: usize) -> Vec<String> {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let mut found = Vec::new();
+    let mut inner = indentation(&text[start..]);
+    for line in text[..start].lines().rev().filter(|line| !line.trim().is_empty()) {
+        if indentation(line) >= inner {
+            continue;
+        }
+        inner = indentation(line);
+        let name =
+            line.trim().strip_suffix(" {").and_then(|open| open.rsplit_once("mod ")).map(|(_, name)| name);
+        found.extend(name.map(str::to_owned));
+    }
+    found.reverse();
+    found
 }
 
 fn sources_below(dir: &Path) -> Vec<PathBuf> {
