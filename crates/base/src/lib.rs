@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod limits;
-pub mod text;
+mod text;
 pub mod error;
 pub mod bytes;
 pub mod checksum;
@@ -29,4 +29,4 @@ pub use rope::{Piece, Rope, RopeBuilder};
 pub use shared_map::SharedMap;
 pub use stamp::Stamp;
 pub use stream::{Direction, RecordSink, RecordStream, VecStream};
-pub use text::counted;
+pub use text::{counted, size_text};

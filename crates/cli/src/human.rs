@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use folddb::AsOf;
+pub(crate) use folddb::text::size_text as bytes;
 use folddb::time::{moment, unix_ms};
 pub(crate) use folddb::time::{rfc3339, utc};
 
@@ -24,21 +25,6 @@ pub(crate) fn count(number: u64) -> String {
 /// `1 row`, `2 rows`.
 pub(crate) fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
-}
-
-/// A size in the unit that keeps it short: `417 B`, `1.5 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1023.95 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
 }
 
 /// A moment for programs, of a time that is known to the second only: `2026-11-21T06:25:28Z`.

@@ -12,7 +12,6 @@ pub mod seq;
 pub mod events;
 pub mod shared;
 pub mod options;
-pub mod size;
 pub mod state;
 pub mod edit;
 pub mod values;

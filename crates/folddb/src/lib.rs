@@ -143,7 +143,7 @@ pub use options::shared::Shared;
 pub use options::{Options, Tuning};
 pub use reader::table_at::{BytesTableAt, TableAt};
 pub use reader::{AnyTable, Reader};
-pub use reexports::{codec, datum, law, limits, order, table_rules, time};
+pub use reexports::{codec, datum, law, limits, order, table_rules, text, time};
 pub use rules::Rules;
 pub use rules::dynamic::DynamicRules;
 pub use scan::bytes::{BytesRows, BytesScan, Heads, LentRows};

@@ -41,6 +41,11 @@ pub mod time {
     pub use folddb_rules::time::{date, moment, parse_time, rfc3339, show_time, unix_ms, utc};
 }
 
+/// Sizes as people read them.
+pub mod text {
+    pub use folddb_base::size_text;
+}
+
 /// The search for operands that break a law of a fold.
 pub mod law {
     pub use folddb_rules::law::{CounterExample, Law, LawReport, LawResult, check};

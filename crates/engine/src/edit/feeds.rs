@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId, size_text};
 use folddb_host::Host;
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::SegmentFacts;
@@ -15,7 +15,6 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 use folddb_manifest::{Change, FeedPhase, FeedState, LossCause, State, TableNote};
 
 use crate::edit::install;
-use crate::size::size_text;
 use crate::state::engine::Engine;
 use crate::state::feed_state::{FeedStats, NOTHING};
 use crate::state::log_sync;

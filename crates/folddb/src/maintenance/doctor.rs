@@ -10,7 +10,7 @@ mod sample;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use folddb_base::{ErrorKind, Result, counted};
+use folddb_base::{ErrorKind, Result, counted, size_text};
 
 use crate::maintenance::doctor::sample::unfit;
 use crate::maintenance::finding::{Finding, Severity};
@@ -22,7 +22,6 @@ use crate::store::Store;
 use crate::table::stats::TableStats;
 use folddb_engine::edit::{feeds, log_archive};
 use folddb_engine::options::OpenMode;
-use folddb_engine::size::size_text;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::feed_state::FeedStats;
 
