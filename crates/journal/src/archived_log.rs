@@ -43,7 +43,7 @@ pub struct ArchivedLogWriter {
 
 /// The path of an archived part of the log.
 pub fn archived_log_path(dir: &Path, number: FileNumber) -> PathBuf {
-    dir.join(FileName::Kept(number).to_string())
+    dir.join(FileName::ArchivedLog(number).to_string())
 }
 
 impl ArchivedLogWriter {

@@ -29,7 +29,7 @@ pub struct HistoryFile {
     /// Its number.
     pub number: FileNumber,
     /// True for an archived part of the log, false for a segment.
-    pub is_kept: bool,
+    pub is_archived: bool,
     /// Where it begins.
     pub first_lsn: Lsn,
     /// Where the history continues after it.
@@ -41,7 +41,7 @@ pub struct HistoryFile {
 impl HistoryFile {
     /// Its path.
     pub fn path(&self, dir: &Path) -> PathBuf {
-        if self.is_kept { archived_log_path(dir, self.number) } else { segment_path(dir, self.number) }
+        if self.is_archived { archived_log_path(dir, self.number) } else { segment_path(dir, self.number) }
     }
 
     /// Whether it has the history at an LSN.
@@ -70,7 +70,7 @@ pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<Histor
         if header.store_id == store_id {
             found.push(HistoryFile {
                 number,
-                is_kept: false,
+                is_archived: false,
                 first_lsn: header.first_lsn,
                 next_lsn: header.next_lsn(),
                 file_bytes: reader.len_bytes(),

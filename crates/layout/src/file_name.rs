@@ -3,19 +3,20 @@
 //! ```text
 //!   FORMAT            what wrote the store (version.rs)
 //!   LOCK              locked while the store is open
-//!   SEALED            there while the store is only to be read
+//!   SEALED            there while the store is frozen
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log (segment.rs)
-//!   000008.kept       a part of the log, rewritten for feeds: the end that a crash left, or small files joined (segment.rs)
+//!   000008.kept       an archived part of the log, rewritten for feeds: the end that a crash left, or small files joined (segment.rs)
 //!   000012.values     a segment of the value log (values.rs)
 //!   000044.moved      relocated values: those of some segments, copied together (relocated.rs)
-//!   000031.shelf      a segment of the value log that is a directory, in which each record is a file:
+//!   000031.shelf      a value directory: a segment of the value log in which each record is a file:
 //!   000031.shelf/000007.value       the seventh, by its record alone (values.rs)
 //!   000009.part       a part of a sorted run
 //!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or the changes after one (hash_changes.rs)
 //! ```
 //!
-//! A file with another name does not belong to the store, and is left alone.
+//! Some of these names are older than the words: files that exist are never renamed. A file with
+//! another name does not belong to the store, and is left alone.
 
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub enum FileName {
     /// A segment of the log.
     Log(FileNumber),
     /// The end of a log that a crash left, for feeds.
-    Kept(FileNumber),
+    ArchivedLog(FileNumber),
     /// A segment of the value log.
     Values(FileNumber),
     /// Relocated values of segments.
@@ -69,7 +70,7 @@ impl FileName {
             FileName::Format | FileName::Lock | FileName::Frozen => None,
             FileName::Manifest(number)
             | FileName::Log(number)
-            | FileName::Kept(number)
+            | FileName::ArchivedLog(number)
             | FileName::Values(number)
             | FileName::Relocated(number)
             | FileName::ValueDirectory(number)
@@ -92,7 +93,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     let number = parse_number(digits)?;
     match kind {
         "log" => Some(FileName::Log(number)),
-        "kept" => Some(FileName::Kept(number)),
+        "kept" => Some(FileName::ArchivedLog(number)),
         "values" => Some(FileName::Values(number)),
         "moved" => Some(FileName::Relocated(number)),
         "shelf" => Some(FileName::ValueDirectory(number)),
@@ -131,7 +132,7 @@ impl fmt::Display for FileName {
             FileName::Frozen => f.write_str("SEALED"),
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
-            FileName::Kept(number) => write!(f, "{:06}.kept", number.0),
+            FileName::ArchivedLog(number) => write!(f, "{:06}.kept", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Relocated(number) => write!(f, "{:06}.moved", number.0),
             FileName::ValueDirectory(number) => write!(f, "{:06}.shelf", number.0),

@@ -25,7 +25,7 @@ pub struct ArchivedLog {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds {
     feeds: BTreeMap<String, FeedState>,
-    kept: Vec<ArchivedLog>,
+    archived: Vec<ArchivedLog>,
     /// By number. States share them, since there may be one for each table.
     notes: SharedMap<u64, Arc<TableNote>>,
     /// The highest number that a note or a feed has had, even if that was removed: so a secondary
@@ -60,8 +60,8 @@ impl Feeds {
     }
 
     /// The archived parts of the log, oldest first.
-    pub fn kept(&self) -> &[ArchivedLog] {
-        &self.kept
+    pub fn archived(&self) -> &[ArchivedLog] {
+        &self.archived
     }
 
     /// What has happened to tables, oldest first.
@@ -96,12 +96,12 @@ impl Feeds {
         let is_within = |one: &ArchivedLog| kept.first_lsn <= one.first_lsn && one.next_lsn <= kept.next_lsn;
         let meets = |one: &ArchivedLog| one.first_lsn < kept.next_lsn && kept.first_lsn < one.next_lsn;
         let is_another = |one: &ArchivedLog| one.file != kept.file && (is_within(one) || !meets(one));
-        if kept.next_lsn < kept.first_lsn || !self.kept.iter().all(is_another) {
+        if kept.next_lsn < kept.first_lsn || !self.archived.iter().all(is_another) {
             return Err(Malformed::Order);
         }
-        self.kept.retain(|one| !is_within(one));
-        let at = self.kept.partition_point(|one| one.first_lsn < kept.first_lsn);
-        self.kept.insert(at, kept);
+        self.archived.retain(|one| !is_within(one));
+        let at = self.archived.partition_point(|one| one.first_lsn < kept.first_lsn);
+        self.archived.insert(at, kept);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Feeds {
 
     fn forget_unneeded(&mut self) {
         let from_lsn = self.from_lsn().unwrap_or(Lsn::MAX);
-        self.kept.retain(|kept| kept.next_lsn > from_lsn);
+        self.archived.retain(|kept| kept.next_lsn > from_lsn);
         let past = self.holding().map(|feed| feed.note).min().unwrap_or(u64::MAX);
         let gone: Vec<u64> = self.notes.keys().copied().take_while(|&note| note <= past).collect();
         gone.iter().for_each(|note| drop(self.notes.remove(note)));
@@ -125,7 +125,7 @@ impl Feeds {
     pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
         self.put_last_note(changes);
         changes.extend(self.all().map(|feed| Change::SetFeed { feed: feed.clone() }));
-        changes.extend(self.kept.iter().map(|kept| {
+        changes.extend(self.archived.iter().map(|kept| {
             let ArchivedLog { file, first_lsn, next_lsn } = *kept;
             Change::ArchiveLog { file, first_lsn, next_lsn }
         }));

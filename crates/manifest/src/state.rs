@@ -313,7 +313,7 @@ impl State {
         let runs = self.tables.values().flat_map(|table| &table.runs).map(|run| run.id.0);
         let files = self.part_files().chain(self.index_files()).chain(self.values.keys().copied());
         let files = files.chain(self.relocated.keys().copied()).chain(self.relocated_files.keys().copied());
-        let files = files.chain(self.feeds.kept().iter().map(|kept| kept.file));
+        let files = files.chain(self.feeds.archived().iter().map(|kept| kept.file));
         runs.chain(files.map(|file| file.0)).max()
     }
 

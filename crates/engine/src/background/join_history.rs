@@ -151,7 +151,7 @@ fn join(engine: &Engine, files: &[HistoryFile]) -> Result<Option<Obstacle>> {
     drop(manifest);
     let path = archived_log_path(&engine.dir, number);
     let file_bytes = engine.host.files.len_bytes(&path).unwrap_or(0); // only statistics ask for it
-    let joined = HistoryFile { number, is_kept: true, first_lsn: range.0, next_lsn: range.1, file_bytes };
+    let joined = HistoryFile { number, is_archived: true, first_lsn: range.0, next_lsn: range.1, file_bytes };
     let mut before = engine.feeds.before.lock();
     before.retain(|file| !files.contains(file));
     let at = before.partition_point(|file| file.first_lsn < joined.first_lsn);

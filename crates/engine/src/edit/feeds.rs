@@ -132,7 +132,7 @@ pub(crate) fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFil
     let last = segments.len().saturating_sub(1);
     segments.into_iter().enumerate().map(move |(index, segment)| HistoryFile {
         number: segment.number,
-        is_kept: false,
+        is_archived: false,
         first_lsn: segment.first_lsn,
         next_lsn: if index == last { NOTHING } else { segment.end_lsn },
         file_bytes: segment.end_lsn - segment.first_lsn,
@@ -273,12 +273,12 @@ pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
 /// A failed call.
 pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryFile>> {
     let segments = segments_in(host, dir, state.store_id)?;
-    let kept = state.feeds.kept().iter().map(|kept| {
-        let file_bytes = host.files.len_bytes(&archived_log_path(dir, kept.file)).unwrap_or(0);
-        let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
-        HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
+    let archived = state.feeds.archived().iter().map(|part| {
+        let file_bytes = host.files.len_bytes(&archived_log_path(dir, part.file)).unwrap_or(0);
+        let (number, first_lsn, next_lsn) = (part.file, part.first_lsn, part.next_lsn);
+        HistoryFile { number, is_archived: true, first_lsn, next_lsn, file_bytes }
     });
-    Ok(history(&segments, &kept.collect::<Vec<_>>()))
+    Ok(history(&segments, &archived.collect::<Vec<_>>()))
 }
 
 /// Whether batches that feeds have not given yet may point to a value segment. None points to one
@@ -340,12 +340,12 @@ pub(crate) fn adopt_history(
         false => unreadable(engine, old_segments)?,
     };
     let is_needed = |number: &FileNumber| {
-        found.iter().any(|file| !file.is_kept && file.number == *number) || unread.contains(number)
+        found.iter().any(|file| !file.is_archived && file.number == *number) || unread.contains(number)
     };
     for &number in old_segments.iter().filter(|number| !is_needed(number)) {
         let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
     }
-    found.iter_mut().filter(|file| !file.is_kept).for_each(|segment| cut_history(engine, segment));
+    found.iter_mut().filter(|file| !file.is_archived).for_each(|segment| cut_history(engine, segment));
     *engine.feeds.before.lock() = found;
     Ok(lost)
 }

@@ -24,7 +24,7 @@ pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<
         FileName::Values(number) => !state.values.contains_key(number) || state.is_directory(*number),
         FileName::ValueDirectory(number) => !state.is_directory(*number),
         FileName::Relocated(number) => !state.relocated_files.contains_key(number),
-        FileName::Kept(number) => state.feeds.kept().iter().all(|kept| kept.file != *number),
+        FileName::ArchivedLog(number) => state.feeds.archived().iter().all(|kept| kept.file != *number),
         _ => false,
     };
     let names = names.iter().filter_map(|name| FileName::parse(name));

@@ -105,7 +105,7 @@ fn move_on(feed: &mut Feed) -> Result<()> {
     if feed.owes || feed.place == feed.acknowledged {
         return Ok(());
     }
-    let file = |lsn| feeds::history_at(&feed.engine, lsn).map(|file| (file.is_kept, file.number));
+    let file = |lsn| feeds::history_at(&feed.engine, lsn).map(|file| (file.is_archived, file.number));
     if file(feed.acknowledged.lsn) == file(feed.place.lsn) {
         return Ok(());
     }

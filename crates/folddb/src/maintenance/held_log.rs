@@ -272,6 +272,6 @@ fn quoted(names: &[String]) -> Option<String> {
 }
 
 fn name_of(file: &HistoryFile) -> String {
-    let name = if file.is_kept { FileName::Kept(file.number) } else { FileName::Log(file.number) };
+    let name = if file.is_archived { FileName::ArchivedLog(file.number) } else { FileName::Log(file.number) };
     name.to_string()
 }

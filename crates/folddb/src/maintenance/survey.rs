@@ -188,7 +188,7 @@ impl Survey {
             FileName::Values(number) => state.values.contains_key(number) && !state.is_directory(*number),
             FileName::ValueDirectory(number) => state.is_directory(*number),
             FileName::Relocated(number) => state.relocated_files.contains_key(number),
-            FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
+            FileName::ArchivedLog(number) => state.feeds.archived().iter().any(|kept| kept.file == *number),
             _ => true,
         };
         self.files.iter().copied().filter(move |file| !is_listed(file))

@@ -159,7 +159,7 @@ fn a_kept_end_leads_over_a_crash() {
     let (first_lsn, number) = (writer.first_lsn(), writer.number());
     assert_eq!(first_lsn, durable);
     writer.finish().unwrap();
-    let kept = HistoryFile { number, is_kept: true, first_lsn, next_lsn: end_lsn, file_bytes: 0 };
+    let kept = HistoryFile { number, is_archived: true, first_lsn, next_lsn: end_lsn, file_bytes: 0 };
 
     let mut journal = start_at(&host, dir(), AppendMode::Mapped, end_lsn, 50, 1000);
     journal.append(50, 1, &payload(50, 20), Handover::Process).unwrap();
@@ -174,9 +174,9 @@ fn a_kept_end_leads_over_a_crash() {
 
 /// Files by their places: whether archived, from, to.
 fn placed(files: &[(bool, u64, u64)]) -> Vec<HistoryFile> {
-    let file = |(index, &(is_kept, first_lsn, next_lsn)): (u64, &(bool, u64, u64))| HistoryFile {
+    let file = |(index, &(is_archived, first_lsn, next_lsn)): (u64, &(bool, u64, u64))| HistoryFile {
         number: FileNumber(index),
-        is_kept,
+        is_archived,
         first_lsn,
         next_lsn,
         file_bytes: next_lsn - first_lsn,

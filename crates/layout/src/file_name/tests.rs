@@ -14,7 +14,7 @@ fn names() -> impl Strategy<Value = FileName> {
         5 => FileName::Relocated(number),
         6 => FileName::ValueDirectory(number),
         7 => FileName::ValueFile(number, number.0 as u32),
-        8 => FileName::Kept(number),
+        8 => FileName::ArchivedLog(number),
         _ => FileName::Part(number),
     })
 }

@@ -48,13 +48,13 @@ fn what_every_feed_is_past_goes() {
     ]);
     assert_eq!((state.feeds.from_lsn(), state.feeds.values_from()), (Some(1000), Some(FileNumber(10))));
     state.apply(&set(feed("a", 1500, 1))).expect("it goes on");
-    assert_eq!(state.feeds.kept().iter().map(|kept| kept.file.0).collect::<Vec<_>>(), [9]);
+    assert_eq!(state.feeds.archived().iter().map(|kept| kept.file.0).collect::<Vec<_>>(), [9]);
     assert_eq!(state.feeds.notes().map(|note| note.note).collect::<Vec<_>>(), [2]);
     let lost = FeedState { phase: FeedPhase::Lost(LossCause::Budget), ..feed("a", 1500, 1) };
     state.apply(&set(lost)).expect("it is lost");
     assert_eq!(state.feeds.from_lsn(), Some(2000), "a lost feed holds nothing");
     state.apply(&Change::DropFeed { name: "b".to_owned() }).expect("it goes");
-    assert!(state.feeds.kept().is_empty() && state.feeds.notes().next().is_none());
+    assert!(state.feeds.archived().is_empty() && state.feeds.notes().next().is_none());
     assert_eq!(state.feeds.last_note(), 2, "of the note that has gone");
     assert_eq!(state.apply(&Change::DropFeed { name: "b".to_owned() }), Err(Malformed::Bounds));
 }
@@ -104,7 +104,7 @@ fn a_part_of_the_log_replaces_those_that_lie_within_it() {
         keep(9, 2000, 2500),
         keep(10, 1100, 1600),
     ]);
-    let kept: Vec<u64> = state.feeds.kept().iter().map(|kept| kept.file.0).collect();
+    let kept: Vec<u64> = state.feeds.archived().iter().map(|kept| kept.file.0).collect();
     assert_eq!(kept, [10, 9], "in the order of their places");
     assert_eq!(state.apply(&keep(11, 1100, 2400)), Err(Malformed::Order), "half of 9");
     let mut again = State::default();

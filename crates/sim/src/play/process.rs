@@ -265,7 +265,7 @@ fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<Str
     wanted.extend(loaded.state.index_files().map(|number| FileName::Index(number).to_string()));
     wanted.extend(loaded.state.values.keys().map(|&number| loaded.state.values_name(number).to_string()));
     wanted.extend(loaded.state.relocated_files.keys().map(|&number| FileName::Relocated(number).to_string()));
-    let kept = loaded.state.feeds.kept().iter().map(|kept| FileName::Kept(kept.file).to_string());
+    let kept = loaded.state.feeds.archived().iter().map(|kept| FileName::ArchivedLog(kept.file).to_string());
     wanted.extend(kept);
     wanted
         .extend([FileName::Format, FileName::Lock, FileName::Manifest(loaded.number)].map(|f| f.to_string()));

@@ -85,10 +85,10 @@ pub(crate) const LIES: [Lie; 33] = [
         file.reframed(|payload| with_record(payload, false))
     }),
     lie("a value that a record of the log leads to", ".log", |file| file.reframed(with_pointer)),
-    lie("a frame of a kept end", ".kept", |file| {
+    lie("a frame of an archived part", ".kept", |file| {
         file.patched(SEGMENT_HEADER_BYTES + 8, &u32::MAX.to_le_bytes())
     }),
-    lie("a key of a record of a kept end", ".kept", |file| {
+    lie("a key of a record of an archived part", ".kept", |file| {
         file.reframed(|payload| with_record(payload, true))
     }),
     lie("the top index of a part, in its footer", ".part", |file| file.footer(40)),

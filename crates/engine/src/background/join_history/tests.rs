@@ -6,7 +6,7 @@ const LIMITS: Limits = Limits { files_min: 3, bytes_max: 1 << 20 };
 fn files(bytes: &[u64]) -> Vec<HistoryFile> {
     let file = |(index, &file_bytes): (u64, &u64)| HistoryFile {
         number: FileNumber(index),
-        is_kept: false,
+        is_archived: false,
         first_lsn: index * 100,
         next_lsn: index * 100 + 100,
         file_bytes,

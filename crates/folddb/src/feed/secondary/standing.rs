@@ -30,8 +30,8 @@ pub(crate) fn check_manifest(feed: &mut SecondaryFeed, is_forced: bool) -> Resul
     if (now.number, now.edits) == (known.number, known.edits) {
         return Ok(ManifestCheck::Same);
     }
-    let is_new = |kept: &ArchivedLog| !known.state.feeds.kept().contains(kept);
-    let is_rewritten = now.state.feeds.kept().iter().any(is_new);
+    let is_new = |archived: &ArchivedLog| !known.state.feeds.archived().contains(archived);
+    let is_rewritten = now.state.feeds.archived().iter().any(is_new);
     if now.state.store_id != known.state.store_id {
         let why = format!("there is another store in {} now", feed.dir.display());
         return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_AGAIN));
