@@ -154,7 +154,8 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
     match (nearest(word, known.iter().copied()), known) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, []) => "there are none".to_owned(),
-        (None, known) => format!("there are {}", known.join(", ")),
+        (None, [one]) => format!("there is only `{one}`"),
+        (None, known) => format!("there are `{}`", known.join("`, `")),
     }
 }
 

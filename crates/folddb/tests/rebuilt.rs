@@ -175,7 +175,7 @@ fn a_table_without_an_archived_log_is_not_rebuilt() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     lived(&path, 300);
-    for (name, says) in [("others", "nothing keeps all of its log"), ("missing", "no table `missing`")] {
+    for (name, says) in [("others", "its whole log is not archived"), ("missing", "no table `missing`")] {
         let refused = rebuild(&path, &temp.path().join("new"), &[name]).expect_err("it is refused");
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
         assert!(refused.message().contains(says), "{refused}");

@@ -328,7 +328,7 @@ fn batches_that_a_repair_leaves_beyond_a_torn_end_may_be_lost() {
     let left = repair("left", false);
     assert_eq!((left.batches, left.batches_left, left.is_complete()), (4, 25, false));
     assert!(
-        left.lost().any(|finding| finding.what.contains("--past-holes takes them")),
+        left.lost().any(|finding| finding.what.contains("--past-holes saves them")),
         "{:?}",
         left.findings
     );

@@ -97,9 +97,7 @@ pub fn load_changes(
     let mut bytes = [0; CHANGES_FOOTER_BYTES];
     file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
     let footer = ChangesFooter::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
-        FooterFault::Malformed(fault) => {
-            error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
-        }
+        FooterFault::Malformed(fault) => error::corrupt(path, footer_at, format_args!("the footer: {fault}")),
         FooterFault::Newer(version) => Error::new(
             ErrorKind::NewerFormat,
             format!("{} holds changes of format version {version}", path.display()),

@@ -110,9 +110,7 @@ fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<C
     let mut bytes = [0; CHECKPOINT_FOOTER_BYTES];
     file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
     CheckpointFooter::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
-        FooterFault::Malformed(fault) => {
-            error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
-        }
+        FooterFault::Malformed(fault) => error::corrupt(path, footer_at, format_args!("the footer: {fault}")),
         FooterFault::Newer(version) => Error::new(
             ErrorKind::NewerFormat,
             format!("{} is a checkpoint of format version {version}", path.display()),

@@ -48,12 +48,13 @@ pub struct Loaded {
 /// Reads the state of a store. Changes nothing.
 ///
 /// # Errors
-/// `StoreNotFound` without a manifest, `Corruption` if none is whole or one is damaged before its
-/// end, `NewerFormat` for changes that this version does not know, `Io`.
+/// `Corruption` if there is no manifest, none is whole, or one is damaged before its end,
+/// `NewerFormat` for changes that this version does not know, `Io`.
 pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     let (manifests, largest) = list(host, dir)?;
     if manifests.is_empty() {
-        return Err(Error::new(ErrorKind::StoreNotFound, format!("{} holds no manifest", dir.display())));
+        let what = "it lists what the store holds, and no manifest is left";
+        return Err(error::missing(&dir.join("MANIFEST"), what));
     }
     let mut first_error = None;
     for &number in manifests.iter().rev() {

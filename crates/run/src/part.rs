@@ -424,7 +424,7 @@ impl Frame {
         file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
         let footer = Footer::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
             FooterFault::Malformed(fault) => {
-                error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+                error::corrupt(path, footer_at, format_args!("the footer: {fault}"))
             }
             FooterFault::Newer(version) => Error::new(
                 ErrorKind::NewerFormat,

@@ -34,7 +34,7 @@ fn near_misses_are_found() {
     assert_eq!(nearest("route", tables), Some("routes"));
     assert_eq!(nearest("x", ["y"]), None, "one letter is near to every other");
     assert_eq!(nearest("K", ["k"]), Some("k"));
-    assert_eq!(suggestion("flights", &tables), "there are delays, names, routes");
+    assert_eq!(suggestion("flights", &tables), "there are `delays`, `names`, `routes`");
     assert_eq!(suggestion("flights", &[]), "there are none");
 }
 

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::human;
 use crate::import::rows::BadRow;
 
 /// How many are reported.
@@ -69,7 +70,7 @@ impl BadRows {
             self.listed.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
         let unlisted = self.count - self.listed.len() as u64;
         if unlisted > 0 {
-            lines.push(format!("and {unlisted} more"));
+            lines.push(format!("and {} more", human::count(unlisted)));
         }
         if let Some(null) = self.likely_null() {
             lines.push(format!("if `{null}` means a missing value, say so: --null '{null}'"));

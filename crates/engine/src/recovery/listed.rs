@@ -69,7 +69,7 @@ pub fn check_relocated(
     mut segments: impl Iterator<Item = FileNumber>,
 ) -> Result<()> {
     if file.file_bytes() != file_bytes {
-        let what = format!("it has {} bytes and not {file_bytes}", file.file_bytes());
+        let what = format!("it has {} bytes instead of {file_bytes}", file.file_bytes());
         return Err(error::corrupt(file.path(), file_bytes.min(file.file_bytes()), what));
     }
     let carries = |segment: FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);

@@ -38,7 +38,7 @@ pub(crate) fn open_table(
         }
         let opened = Part::open(host_files, &path, part.file, &rules.order, shared).map_err(in_table)?;
         if opened.facts().file_bytes != part.file_bytes {
-            let what = format!("it has {} bytes and not {}", opened.facts().file_bytes, part.file_bytes);
+            let what = format!("it has {} bytes instead of {}", opened.facts().file_bytes, part.file_bytes);
             return Err(error::corrupt(&path, 0, what));
         }
         if let Some(used) =

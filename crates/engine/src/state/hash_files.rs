@@ -125,7 +125,7 @@ fn path_of(files: &dyn Files, dir: &Path, saved: &IndexState) -> Result<PathBuf>
             Err(error::missing(&path, "the manifest lists it"))
         }
         Ok(bytes) if bytes != saved.file_bytes => {
-            Err(error::corrupt(&path, 0, format!("it has {bytes} bytes and not {}", saved.file_bytes)))
+            Err(error::corrupt(&path, 0, format!("it has {bytes} bytes instead of {}", saved.file_bytes)))
         }
         _ => Ok(path),
     }

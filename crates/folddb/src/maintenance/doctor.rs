@@ -79,7 +79,8 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
     let todo = format!(
         "folddb verify {store} --deep lists all of it; then restore a backup, or salvage what is whole: folddb repair {store} NEW{list}"
     );
-    if let Some(first) = damage.first() {
+    if let Some(first) = damage.first().map(|first| first.to_string()) {
+        let first = first.trim_start_matches("damage: ");
         let what = match damage.len() {
             1 => format!("a file is damaged: {first}"),
             places => format!("files are damaged in {places} places, the first: {first}"),

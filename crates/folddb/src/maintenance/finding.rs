@@ -132,7 +132,11 @@ impl Loss {
         high: &[u8],
         records: Option<u64>,
     ) -> Loss {
-        let keys = format!("keys from {} up to {}", codec.show_line(low), codec.show_line(high));
+        let (first, last) = (codec.show_line(low), codec.show_line(high));
+        let keys = match low == high {
+            true => format!("key {first}"),
+            false => format!("keys from {first} up to {last}"),
+        };
         let through = Some(high.to_vec());
         Loss { table: table.to_owned(), after: None, through, keys, records }
     }

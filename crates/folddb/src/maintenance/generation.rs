@@ -114,7 +114,7 @@ impl Listed<'_> {
             let file = *self.files.get(&name).ok_or_else(|| self.not_named(name))?;
             let part = Part::open(&self.host.files, &path, number, &order, &shared)?;
             if part.facts().file_bytes != file_bytes {
-                let what = format!("it has {} bytes and not {file_bytes}", part.facts().file_bytes);
+                let what = format!("it has {} bytes instead of {file_bytes}", part.facts().file_bytes);
                 return Err(error::corrupt(&path, 0, what));
             }
             if (self.reads_all)(file) {

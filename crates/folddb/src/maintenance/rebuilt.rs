@@ -48,8 +48,8 @@ impl Rebuilt {
                 table.ok_or_else(|| Error::invalid(format!("the store has no table `{name}` to rebuild")))?;
             let from_lsn = log.ok_or_else(|| {
                 Error::invalid(format!(
-                    "table `{name}` cannot be rebuilt: nothing keeps all of its log; that takes a table that was created with \
-                     archive_log=on (`create --archive-log`) in this store, and is not one that was repaired, or restored from a backup"
+                    "table `{name}` cannot be rebuilt: its whole log is not archived. Only a table that was created in this \
+                     store with archive_log=on (`create --archive-log`) can be, and not after a repair or a restore"
                 ))
             })?;
             table.runs.clear();

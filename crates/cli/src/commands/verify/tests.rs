@@ -100,6 +100,6 @@ fn a_repair_of_it_is_complete_and_says_that_it_mends_no_such_value() {
     written_by_another(&path);
     let repaired = Store::repair(&path, &new, &RepairOptions::default(), &options(10));
     let said = crate::commands::repair::summary(&repaired.expect("it is repaired"), "new");
-    assert!(said.starts_with("nothing is lost") && said.contains("put again or deleted"), "{said}");
+    assert!(said.starts_with("nothing is lost") && said.contains("put them again, or delete them"), "{said}");
     assert!(!said.contains("report this"), "{said}");
 }

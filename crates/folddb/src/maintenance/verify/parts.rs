@@ -92,7 +92,7 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
     match verifier.options.host.files.len_bytes(&path) {
         Ok(len) if len == state.file_bytes => {}
         Ok(len) => {
-            let what = format!("it has {len} bytes and not {}", state.file_bytes);
+            let what = format!("it has {len} bytes instead of {}", state.file_bytes);
             verifier.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
             return verifier.advance(state.file_bytes);
         }
