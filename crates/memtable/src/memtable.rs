@@ -64,7 +64,7 @@ pub struct Memtable {
     sorted_tail: SortedTailCell,
     /// Bytes of the chunks in the present layers.
     chunk_bytes: AtomicUsize,
-    /// Bytes of the tail and of the spare one.
+    /// Bytes of the appender and its tail, and of the spare one.
     tail_bytes: AtomicUsize,
     /// Bytes of the applier's scratch.
     scratch_bytes: AtomicUsize,
@@ -422,8 +422,9 @@ impl MemtableView {
 }
 
 impl Layers {
-    /// Replaces the tail with the chunk that was sealed from it, and with an empty tail.
-    fn with_sealed(&self, chunk: Chunk, tail: Arc<Tail>) -> Layers {
+    /// Replaces the tail with the chunk that was sealed from its `pushed` records, and with an empty
+    /// tail.
+    fn with_sealed(&self, chunk: Chunk, pushed: usize, tail: Arc<Tail>) -> Layers {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend(self.chunks.iter().cloned());
         let (records, bytes) = (chunk.len(), chunk.bytes());
@@ -434,7 +435,7 @@ impl Layers {
             chunks: Arc::new(chunks),
             chunk_records: self.chunk_records + records,
             chunk_bytes: self.chunk_bytes + bytes,
-            folded: self.folded + (self.tail.len() - records) as u64,
+            folded: self.folded + (pushed - records) as u64,
         }
     }
 
@@ -489,7 +490,8 @@ fn merge_chunks(
     sealer.finish(skip, max_seq, plan.generation)
 }
 
-/// Appends records; see [`Memtable::apply`].
+/// Appends records; see [`Memtable::apply`]. Readers see them when it is dropped, so that must be
+/// before their seqs are published.
 #[derive(Debug)]
 pub struct Writer<'a> {
     memtable: &'a Memtable,
@@ -538,19 +540,27 @@ impl Writer<'_> {
         let memtable = self.memtable;
         let Applying { appender, spare, scratch } = &mut *self.applying;
         scratch.keeps_all = memtable.limits.keeps_all;
-        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.tail(), scratch);
+        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.raw(), scratch);
         memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
+        let pushed = appender.len();
         *spare = Some(appender.begin(spare.take(), &memtable.limits.tail));
         let tail = Arc::clone(appender.tail());
-        self.change(|layers| layers.with_sealed(chunk, tail));
+        self.change(|layers| layers.with_sealed(chunk, pushed, tail));
     }
 
     /// Swaps in the next layers, with the tail that the appender has now.
     fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
         self.memtable.change(next);
         let Applying { appender, spare, .. } = &*self.applying;
-        let tail_bytes = appender.tail().bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
+        let tail_bytes = appender.bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
         self.memtable.tail_bytes.store(tail_bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Writer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.applying.appender.show();
     }
 }
 

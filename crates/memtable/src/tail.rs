@@ -1,22 +1,27 @@
 //! The tail: the newest records, in the order in which they came. It can be read while more are
 //! appended.
 //!
-//! A write only appends: words to the arena, sixteen bytes to the entries, and four bytes to a slot
-//! of the micro hash. Through the slot a get finds the records of a key, newest first. One thread
-//! appends, through an [`Appender`]. Readers take no lock: what is appended never changes, and they
-//! reach it only through what is stored last:
+//! A write only appends: bytes to a plain arena, which only the writer has (see [`Appender`]),
+//! sixteen bytes to the entries and four to a slot of the micro hash of the [`Tail`]. At the end of
+//! a batch, [`Appender::show`] copies its bytes to the arena of the tail, where readers find them.
+//! Readers take no lock: what is appended never changes, and they reach it only through what is
+//! stored last:
 //!
 //! ```text
-//!   arena     |record 0   |record 1|record 2     |...          1. its words
-//!   entries   [0] [1] [2]                                      2. its entry
-//!   slots     hash of the key -> newest entry -> older ...     3. its slot     (release)
+//!   entries   [0] [1] [2]                                      1. its entry
+//!   slots     hash of the key -> newest entry -> older ...     2. its slot     (release)
+//!   arena     |record 0|record 1|record 2  |...                3. the words of the batch
 //!   len       3                                                4. the length   (release)
 //! ```
 //!
-//! A tail has room for a fixed number of records and bytes; to grow, its records are copied to a
-//! larger tail. All data are atomic numbers, so nothing here is unsafe; on most processors they
-//! cost as much as plain ones. The words and entries use the atomics of the standard library: a
-//! test scheduler need not stop at them, since no reader sees them before step 3 or 4.
+//! So a reader that follows a slot passes over entries from the length on. The last word of a batch
+//! is stored again when more bytes fill it; those that it had stay.
+//!
+//! A seal sorts the plain arena. A tail has room for a fixed number of records and bytes; to grow,
+//! its records are copied to a larger tail. All that readers see are atomic numbers, so nothing
+//! here is unsafe; on most processors they cost as much as plain ones. The words and entries use
+//! the atomics of the standard library: a test scheduler need not stop at them, since no reader
+//! uses them before step 2 or 4.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as Word;
@@ -49,6 +54,8 @@ impl Default for TailLimits {
 /// The most records of a tail, since links have 16 bits.
 const RECORDS_MAX: usize = 65_000;
 const WORD_BYTES: usize = size_of::<Word>();
+/// The most words that a header touches; it may begin anywhere in a word.
+const HEADER_WORDS_MAX: usize = packed::HEADER_BYTES_MAX.div_ceil(WORD_BYTES) + 1;
 const ENTRIES_MIN: usize = 32;
 const WORDS_MIN: usize = 64;
 
@@ -56,8 +63,8 @@ const WORDS_MIN: usize = 64;
 /// record follows.
 #[derive(Debug, Default)]
 struct Entry {
-    /// The upper half: where its words begin. The lower half: its seq, counted from the first seq
-    /// of the tail.
+    /// The upper half: where its bytes begin in the arena. The lower half: its seq, counted from
+    /// the first seq of the tail.
     place: Word,
     /// The upper half: the hash of its key. The lower half: the next older record of the same slot.
     link: Word,
@@ -85,7 +92,7 @@ impl Slot {
 /// What readers see of a tail. See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// Packed records, each from a whole word on.
+    /// Packed records.
     arena: Box<[Word]>,
     entries: Box<[Entry]>,
     /// Twice as many as entries, so a power of two; none if there are no entries.
@@ -112,8 +119,8 @@ impl Tail {
         *self.len.get_mut() = 0;
     }
 
-    /// The number of records. It includes every record that was appended before a moment that the
-    /// caller knows of.
+    /// The number of records that are shown. It includes every record that was published before a
+    /// moment that the caller knows of.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire) as usize
@@ -130,7 +137,7 @@ impl Tail {
         self.base_seq.load(Ordering::Relaxed)
     }
 
-    /// Where the words of an entry begin, and its seq delta.
+    /// Where the bytes of an entry begin, and its seq delta.
     #[inline]
     fn place(&self, index: usize) -> (usize, u32) {
         let place = self.entries[index].place.load(Ordering::Relaxed);
@@ -152,42 +159,45 @@ impl Tail {
     /// the first that absorbs.
     pub(crate) fn copy_found(&self, key: &[u8], hash: u32, max_seq: Seq, out: &mut Copied) {
         let Some(slot) = self.slot(hash) else { return };
+        let len = self.len();
         let mut next = Slot::of(slot.load(Ordering::Acquire)).newest;
         let base_seq = self.base_seq();
         while let Some(index) = usize::from(next).checked_sub(1) {
             let link = self.entries[index].link.load(Ordering::Relaxed);
             next = link as u16;
-            let (word, seq_delta) = self.place(index);
+            let (at, seq_delta) = self.place(index);
             let seq = base_seq + Seq::from(seq_delta);
-            if (link >> 32) as u32 == hash && seq <= max_seq && self.copy_if_of(key, word, seq, out) {
+            let is_seen = index < len && seq <= max_seq && (link >> 32) as u32 == hash;
+            if is_seen && self.copy_if_of(key, at, seq, out) {
                 return;
             }
         }
     }
 
-    /// Copies the record at a word if it belongs to `key`. True when it absorbs.
+    /// Copies the record at a byte if it belongs to `key`. True when it absorbs.
     #[inline]
-    fn copy_if_of(&self, key: &[u8], word: usize, seq: Seq, out: &mut Copied) -> bool {
-        let offset = out.arena.len();
-        copy_words(&self.arena[word..][..self.words_at(word)], &mut out.arena);
-        let place = Place::at(&out.arena, offset as u32);
+    fn copy_if_of(&self, key: &[u8], at: usize, seq: Seq, out: &mut Copied) -> bool {
+        let (before, skipped) = (out.arena.len(), at % WORD_BYTES);
+        let words = &self.arena[at / WORD_BYTES..self.end_of(at).div_ceil(WORD_BYTES)];
+        out.arena.resize(before + words.len() * WORD_BYTES, 0);
+        copy_words(words, &mut out.arena[before..]);
+        let offset = (before + skipped) as u32;
+        let place = Place::at(&out.arena, offset);
         if place.key(&out.arena) != key {
-            out.arena.truncate(offset);
+            out.arena.truncate(before);
             return false;
         }
-        out.seqs.push((offset as u32, seq));
+        out.seqs.push((offset, seq));
         place.kind().absorbs()
     }
 
-    /// How many words the record at a word takes.
+    /// The byte at which the record at a byte ends.
     #[inline]
-    fn words_at(&self, word: usize) -> usize {
-        let words = &self.arena[word..];
-        let mut head = [0; packed::HEADER_BYTES_MAX.next_multiple_of(WORD_BYTES)];
-        for (bytes, word) in head.chunks_exact_mut(WORD_BYTES).zip(words) {
-            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-        }
-        Place::at(&head, 0).end().div_ceil(WORD_BYTES)
+    fn end_of(&self, at: usize) -> usize {
+        let (first, skipped) = (at / WORD_BYTES, at % WORD_BYTES);
+        let mut head = [0; HEADER_WORDS_MAX * WORD_BYTES];
+        copy_words(&self.arena[first..], &mut head);
+        first * WORD_BYTES + Place::at(&head, skipped as u32).end()
     }
 
     /// Copies the records from entry `from` up to entry `to`, excluded, into `out`, which must be
@@ -197,12 +207,15 @@ impl Tail {
             return;
         }
         let ((first, _), (last, _)) = (self.place(from), self.place(to - 1));
-        copy_words(&self.arena[first..last + self.words_at(last)], &mut out.arena);
+        let words = &self.arena[first / WORD_BYTES..self.end_of(last).div_ceil(WORD_BYTES)];
+        out.arena.resize(words.len() * WORD_BYTES, 0);
+        copy_words(words, &mut out.arena);
         out.base_seq = self.base_seq();
         out.last_seq = self.seq(to - 1);
+        let start = first / WORD_BYTES * WORD_BYTES;
         out.entries.extend((from..to).map(|index| {
-            let (word, seq_delta) = self.place(index);
-            (((word - first) * WORD_BYTES) as u32, seq_delta)
+            let (at, seq_delta) = self.place(index);
+            ((at - start) as u32, seq_delta)
         }));
     }
 
@@ -217,11 +230,10 @@ impl Tail {
     }
 }
 
+/// Copies as many words as there are bytes for.
 #[inline]
-fn copy_words(words: &[Word], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + words.len() * WORD_BYTES, 0);
-    for (bytes, word) in out[start..].chunks_exact_mut(WORD_BYTES).zip(words) {
+fn copy_words(words: &[Word], out: &mut [u8]) {
+    for (bytes, word) in out.chunks_exact_mut(WORD_BYTES).zip(words) {
         bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
 }
@@ -230,18 +242,12 @@ fn copy_words(words: &[Word], out: &mut Vec<u8>) {
 #[derive(Debug, Default)]
 pub(crate) struct Appender {
     tail: Arc<Tail>,
-    len: usize,
-    /// Words used of the arena.
-    words: usize,
-    base_seq: Seq,
-    last_seq: Seq,
+    /// All records, for the seal.
+    raw: RawTail,
+    /// Bytes of the plain arena that readers can see.
+    shown_bytes: usize,
     longest_chain: u16,
-    /// A record on its way into the arena.
-    packed: Vec<u8>,
 }
-
-/// A buffer over this many bytes is not kept for the next record.
-const PACKED_BYTES_MAX: usize = 64 << 10;
 
 impl Appender {
     /// What readers see.
@@ -249,75 +255,81 @@ impl Appender {
         &self.tail
     }
 
+    /// All records, shown or not.
+    pub(crate) fn raw(&self) -> &RawTail {
+        &self.raw
+    }
+
     /// Records.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.raw.entries.len()
+    }
+
+    /// Bytes that it and its tail take, used or not.
+    pub(crate) fn bytes(&self) -> usize {
+        self.raw.bytes() + self.tail.bytes()
     }
 
     /// True when `record` may still be appended under these limits. An empty tail takes any record.
     #[inline]
     pub(crate) fn has_room(&self, record: &Record<'_>, limits: &TailLimits) -> bool {
-        if self.len == 0 {
+        let RawTail { arena, entries, base_seq, last_seq } = &self.raw;
+        if entries.is_empty() {
             return true;
         }
-        let bytes = self.words * WORD_BYTES + packed::packed_len_max(record.key, record.payload);
-        self.len < limits.records_max.min(RECORDS_MAX)
-            && bytes <= limits.bytes_max
+        entries.len() < limits.records_max.min(RECORDS_MAX)
+            && arena.len() + packed::packed_len_max(record.key, record.payload) <= limits.bytes_max
             && usize::from(self.longest_chain) < limits.chain_max
-            && record.seq > self.last_seq
-            && record.seq - self.base_seq <= u64::from(u32::MAX)
+            && record.seq > *last_seq
+            && record.seq - *base_seq <= u64::from(u32::MAX)
     }
 
     /// Appends a record, if the memory of the tail has room for it. False if not: then call
-    /// [`Appender::grow`].
+    /// [`Appender::grow`]. Readers see it once it is shown.
     #[inline]
     pub(crate) fn try_push(&mut self, record: Record<'_>) -> bool {
-        let Appender { tail, len, words, .. } = &*self;
-        let most = packed::packed_len_max(record.key, record.payload).div_ceil(WORD_BYTES);
-        if *len == tail.entries.len() || tail.arena.len() - words < most {
+        let RawTail { arena, entries, base_seq, last_seq } = &mut self.raw;
+        let most_bytes = arena.len() + packed::packed_len_max(record.key, record.payload);
+        if entries.len() == self.tail.entries.len() || most_bytes > self.tail.arena.len() * WORD_BYTES {
             return false;
         }
-        if self.len == 0 {
-            self.base_seq = record.seq;
+        if entries.is_empty() {
+            *base_seq = record.seq;
             self.tail.base_seq.store(record.seq, Ordering::Relaxed);
         }
-        let word = self.words;
-        self.put_words(&record);
-        self.put_entry(self.len, word, (record.seq - self.base_seq) as u32, key_hash(record.key));
-        self.last_seq = record.seq;
-        self.len += 1;
-        self.tail.len.store(self.len as u32, Ordering::Release);
+        *last_seq = record.seq;
+        let (index, offset, seq_delta) = (entries.len(), arena.len() as u32, (record.seq - *base_seq) as u32);
+        entries.push((offset, seq_delta));
+        packed::put(arena, record.kind, record.key, record.payload);
+        self.put_entry(index, (offset, seq_delta), key_hash(record.key));
         true
     }
 
+    /// Lets readers see all records.
     #[inline]
-    fn put_words(&mut self, record: &Record<'_>) {
-        self.packed.clear();
-        packed::put(&mut self.packed, record.kind, record.key, record.payload);
-        let (whole, rest) = self.packed.as_chunks::<WORD_BYTES>();
-        let cells = &self.tail.arena[self.words..];
-        for (cell, bytes) in cells.iter().zip(whole) {
+    pub(crate) fn show(&mut self) {
+        let first = self.shown_bytes / WORD_BYTES;
+        let (words, rest) = self.raw.arena[first * WORD_BYTES..].as_chunks::<WORD_BYTES>();
+        let cells = &self.tail.arena[first..];
+        for (cell, bytes) in cells.iter().zip(words) {
             cell.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
-        self.words += whole.len();
         if !rest.is_empty() {
             let mut last = [0; WORD_BYTES];
             last[..rest.len()].copy_from_slice(rest);
-            cells[whole.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
-            self.words += 1;
+            cells[words.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
         }
-        if self.packed.capacity() > PACKED_BYTES_MAX {
-            self.packed = Vec::new();
-        }
+        self.shown_bytes = self.raw.arena.len();
+        self.tail.len.store(self.len() as u32, Ordering::Release);
     }
 
     /// Writes an entry and makes it the newest of its slot.
     #[inline]
-    fn put_entry(&mut self, index: usize, word: usize, seq_delta: u32, hash: u32) {
+    fn put_entry(&mut self, index: usize, (offset, seq_delta): (u32, u32), hash: u32) {
         let Some(cell) = self.tail.slot(hash) else { return };
         let slot = Slot::of(cell.load(Ordering::Relaxed));
         let entry = &self.tail.entries[index];
-        entry.place.store((word as u64) << 32 | u64::from(seq_delta), Ordering::Relaxed);
+        entry.place.store(u64::from(offset) << 32 | u64::from(seq_delta), Ordering::Relaxed);
         entry.link.store(u64::from(hash) << 32 | u64::from(slot.newest), Ordering::Relaxed);
         let slot = Slot { count: slot.count + 1, newest: index as u16 + 1 };
         self.longest_chain = self.longest_chain.max(slot.count);
@@ -333,22 +345,21 @@ impl Appender {
             true => (has * 2).max(least).max(used + needs),
             false => has,
         };
+        let used = self.raw.arena.len().div_ceil(WORD_BYTES);
         let needs = packed::packed_len_max(record.key, record.payload).div_ceil(WORD_BYTES);
-        let most = limits.bytes_max.div_ceil(WORD_BYTES).max(self.words + needs);
-        let words = room(self.words, small.arena.len(), needs, WORDS_MIN).min(most);
-        let entries = room(self.len, small.entries.len(), 1, ENTRIES_MIN).next_power_of_two();
+        let most = limits.bytes_max.div_ceil(WORD_BYTES).max(used + needs);
+        let words = room(used, small.arena.len(), needs, WORDS_MIN).min(most);
+        let entries = room(self.len(), small.entries.len(), 1, ENTRIES_MIN).next_power_of_two();
         self.tail = Arc::new(Tail::with_room(entries, words));
-        for (to, from) in self.tail.arena.iter().zip(&small.arena[..self.words]) {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        self.tail.base_seq.store(self.base_seq, Ordering::Relaxed);
+        self.raw.reserve(entries, words * WORD_BYTES);
+        self.tail.base_seq.store(self.raw.base_seq, Ordering::Relaxed);
         self.longest_chain = 0;
-        for index in 0..self.len {
-            let (word, seq_delta) = small.place(index);
+        for index in 0..self.len() {
             let hash = (small.entries[index].link.load(Ordering::Relaxed) >> 32) as u32;
-            self.put_entry(index, word, seq_delta, hash);
+            self.put_entry(index, self.raw.entries[index], hash);
         }
-        self.tail.len.store(self.len as u32, Ordering::Relaxed);
+        self.shown_bytes = 0;
+        self.show();
     }
 
     /// Begins an empty tail and returns the previous one. It reuses the memory of `spare` if that
@@ -363,8 +374,9 @@ impl Appender {
             Some(spare)
         });
         let next = reused.unwrap_or_else(|| Arc::new(Tail::with_room(entries, words)));
-        (self.len, self.words, self.longest_chain) = (0, 0, 0);
-        (self.base_seq, self.last_seq) = (0, 0);
+        self.raw.clear();
+        self.raw.arena.shrink_to(words * WORD_BYTES);
+        (self.shown_bytes, self.longest_chain) = (0, 0);
         std::mem::replace(&mut self.tail, next)
     }
 }
@@ -383,8 +395,8 @@ impl Copied {
     }
 }
 
-/// A copy of a tail, or of a range of it: unsorted, without the micro hash. There may be a few
-/// unused bytes between its records.
+/// The records of a tail, or of a range of it: unsorted, without the micro hash. A copy may have a
+/// few unused bytes before the first and after the last record.
 #[derive(Debug, Default)]
 pub(crate) struct RawTail {
     /// Packed records.
@@ -406,9 +418,16 @@ impl RawTail {
     }
 
     /// Forgets all records, keeping the memory.
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.arena.clear();
         self.entries.clear();
+        (self.base_seq, self.last_seq) = (0, 0);
+    }
+
+    /// Makes room for this many records and bytes in all.
+    fn reserve(&mut self, records: usize, bytes: usize) {
+        self.entries.reserve_exact(records - self.entries.len());
+        self.arena.reserve_exact(bytes - self.arena.len());
     }
 
     /// Bytes that it takes.

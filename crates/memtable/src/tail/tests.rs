@@ -6,8 +6,13 @@ use proptest::prelude::*;
 use super::*;
 
 impl Appender {
-    /// Appends a record that fits, growing as a memtable does.
+    /// Appends a record that fits, growing as a memtable does, and shows it.
     pub(crate) fn push(&mut self, record: Record<'_>) {
+        self.push_unseen(record);
+        self.show();
+    }
+
+    fn push_unseen(&mut self, record: Record<'_>) {
         if !self.try_push(record) {
             self.grow(&record, &TailLimits::default());
             assert!(self.try_push(record));
@@ -33,6 +38,7 @@ fn it_is_full_by_records_bytes_or_one_long_chain() {
     tail.push(record(b"a", 3, b""));
     assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { records_max: 9, ..limits }), "a long chain");
     assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { chain_max: 9, ..limits }), "records");
+    assert_eq!(tail.tail().len(), 3);
     tail.begin(None, &limits);
     assert!(tail.has_room(&record(b"b", 4, b""), &limits));
 }
@@ -43,6 +49,7 @@ proptest! {
         keys in prop::collection::vec(0u8..40, 0..300),
         max_seq in 0u64..1000,
         cleared in any::<bool>(),
+        per_batch in 1usize..20,
     ) {
         let mut tail = Appender::default();
         if cleared {
@@ -54,8 +61,12 @@ proptest! {
         let payload = |seq: Seq| vec![seq as u8; seq as usize % 200];
         for (index, &key) in keys.iter().enumerate() {
             let seq = 5 + 3 * index as Seq;
-            tail.push(record(&[key], seq, &payload(seq)));
+            tail.push_unseen(record(&[key], seq, &payload(seq)));
+            if index % per_batch == 0 {
+                tail.show();
+            }
         }
+        let shown = tail.tail().len();
         for key in 0..41u8 {
             let mut copied = Copied::default();
             tail.tail().copy_found(&[key], key_hash(&[key]), max_seq, &mut copied);
@@ -64,7 +75,7 @@ proptest! {
                 r.seq
             }).collect();
             let expected: Vec<Seq> = (0..keys.len()).rev()
-                .filter(|&index| keys[index] == key)
+                .filter(|&index| index < shown && keys[index] == key)
                 .map(|index| 5 + 3 * index as Seq)
                 .filter(|&seq| seq <= max_seq)
                 .collect();
@@ -76,8 +87,12 @@ proptest! {
     fn a_range_is_copied_as_it_was_pushed(lens in prop::collection::vec(0usize..300, 1..200), cut in any::<prop::sample::Index>()) {
         let mut tail = Appender::default();
         for (index, &len) in lens.iter().enumerate() {
-            tail.push(record(&index.to_le_bytes()[..index % 9], 10 + 2 * index as Seq, &vec![index as u8; len]));
+            tail.push_unseen(record(&index.to_le_bytes()[..index % 9], 10 + 2 * index as Seq, &vec![index as u8; len]));
+            if index % 3 == 0 {
+                tail.show();
+            }
         }
+        tail.show();
         let from = cut.index(lens.len() + 1);
         let mut raw = RawTail::default();
         tail.tail().copy_range(from, lens.len(), &mut raw);
