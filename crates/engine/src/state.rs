@@ -10,6 +10,7 @@ pub mod disk_quota;
 pub mod range_deletes;
 pub mod empty_ranges;
 pub mod repeats;
+pub mod chunk_reads;
 pub mod view;
 pub mod hash_files;
 pub mod hash_index;

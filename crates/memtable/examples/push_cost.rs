@@ -112,11 +112,18 @@ fn measure(name: &str, records: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec<u8
     println!("  push        {batched:6.1} ns in batches of 1000, {single:.1} one by one");
     println!("  {chunks:3} chunks  get {hit:.0} ns, absent {miss:.0} ns; stream {streamed:.1} ns a record");
     println!("  merge steps {merged:6.1} ns a record in all");
-    let (hit, miss, streamed) = (get(&memtable, 1), get(&memtable, records * 2), stream(&memtable));
-    println!(
-        "  {:3} chunks  get {hit:.0} ns, absent {miss:.0} ns; stream {streamed:.1} ns a record",
-        memtable.chunks()
-    );
+    let read = || {
+        let (hit, miss, streamed) = (get(&memtable, 1), get(&memtable, records * 2), stream(&memtable));
+        let chunks = memtable.chunks();
+        println!(
+            "  {chunks:3} chunks  get {hit:.0} ns, absent {miss:.0} ns; stream {streamed:.1} ns a record"
+        );
+    };
+    read();
+    let start = Instant::now();
+    memtable.merge_whole(&[records]);
+    println!("  whole merge {:6.1} ns a record", start.elapsed().as_nanos() as f64 / held as f64);
+    read();
 }
 
 /// What sorting alone costs on this machine now: pairs of numbers, without keys, filters and locks.

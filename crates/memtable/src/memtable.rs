@@ -31,7 +31,7 @@ use crate::chunk::{Chunk, LANES, counts_before};
 use crate::fold_stack::Incoming;
 use crate::hash::key_hash;
 use crate::kway::KWay;
-use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge};
+use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge, plan_whole};
 use crate::seal::{SealScratch, Sealer, seal_tail};
 use crate::tail::{Appender, Copied, RawTail, Tail, TailLimits};
 
@@ -280,12 +280,20 @@ impl Memtable {
     /// `boundaries` are as for [`Writer::push`]. It merges only chunks without records after the
     /// last boundary: all their records are published.
     pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
+        self.merge(boundaries, |chunks, last| plan_merge(chunks, self.limits.merge_factor, last))
+    }
+
+    /// As [`Memtable::merge_step`], but merges all chunks into one. For a table that is read much
+    /// more than it is written to.
+    pub fn merge_whole(&self, boundaries: &[Seq]) -> bool {
+        self.merge(boundaries, plan_whole)
+    }
+
+    fn merge(&self, boundaries: &[Seq], plan: impl FnOnce(&[ChunkFacts], Seq) -> Option<MergePlan>) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
         let chunks = Arc::clone(&self.layers.load().chunks);
         let last_boundary = boundaries.last().copied().unwrap_or(Seq::MAX);
-        let Some(plan) = plan_merge(&facts_of(&chunks), self.limits.merge_factor, last_boundary) else {
-            return false;
-        };
+        let Some(plan) = plan(&facts_of(&chunks), last_boundary) else { return false };
         let inputs = &chunks[plan.range.clone()];
         self.merging_bytes.store(plan.bytes, Ordering::Relaxed);
         let mut scratch = SealScratch::default();
@@ -364,6 +372,12 @@ impl MemtableView {
     #[inline]
     pub fn chunks(&self) -> usize {
         self.layers.chunks.len()
+    }
+
+    /// How many records these have.
+    #[inline]
+    pub fn chunk_records(&self) -> usize {
+        self.layers.chunk_records
     }
 
     /// Visits the records of `key`, newest first, until one absorbs or `visit` stops. `order` is

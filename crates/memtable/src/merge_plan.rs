@@ -3,7 +3,7 @@
 //! Chunks are in order, oldest first, and their generations never rise from old to new. When
 //! `factor` neighbors have one generation, the oldest `factor` of them become one chunk of the
 //! next. So there are at most `factor - 1` of each generation, and a get searches a logarithmic
-//! number of chunks.
+//! number of chunks. Readers may ask for all chunks to become one; it is of the oldest generation.
 //!
 //! A chunk with records newer than the last boundary is not merged yet: a new boundary may still
 //! come between its records.
@@ -45,21 +45,49 @@ impl fmt::Display for MergePlan {
 /// The next merge, if there is one. The newest chunks first: their merges are the smallest.
 pub(crate) fn plan_merge(chunks: &[ChunkFacts], factor: usize, last_boundary: Seq) -> Option<MergePlan> {
     let factor = factor.max(2);
-    let settled = chunks.iter().take_while(|chunk| chunk.max_seq <= last_boundary).count();
-    let mut end = settled;
-    for equals in chunks[..settled].chunk_by(|a, b| a.generation == b.generation).rev() {
+    let settled = settled(chunks, last_boundary);
+    let mut end = settled.len();
+    for equals in settled.chunk_by(|a, b| a.generation == b.generation).rev() {
         let start = end - equals.len();
         end = start;
         let Some(inputs) = equals.get(..factor) else { continue };
-        let bytes = inputs.iter().map(|chunk| chunk.bytes).sum();
-        let seqs = inputs[factor - 1].max_seq.saturating_sub(inputs[0].base_seq);
-        if bytes <= MERGED_BYTES_MAX && seqs <= Seq::from(u32::MAX) {
-            let records = inputs.iter().map(|chunk| chunk.records).sum();
-            let generation = inputs[0].generation + 1;
-            return Some(MergePlan { range: start..start + factor, generation, records, bytes });
+        if fit_together(inputs) {
+            return Some(merge_of(inputs, start, inputs[0].generation + 1));
         }
     }
     None
+}
+
+/// The merge of all chunks, if there are several.
+pub(crate) fn plan_whole(chunks: &[ChunkFacts], last_boundary: Seq) -> Option<MergePlan> {
+    let inputs = settled(chunks, last_boundary);
+    if inputs.len() < 2 || !fit_together(inputs) {
+        return None;
+    }
+    Some(merge_of(inputs, 0, inputs[0].generation))
+}
+
+/// The chunks without records newer than the last boundary.
+fn settled(chunks: &[ChunkFacts], last_boundary: Seq) -> &[ChunkFacts] {
+    let count = chunks.iter().take_while(|chunk| chunk.max_seq <= last_boundary).count();
+    &chunks[..count]
+}
+
+/// Whether the bytes and seqs of a merged chunk fit their fields.
+fn fit_together(inputs: &[ChunkFacts]) -> bool {
+    let bytes: usize = inputs.iter().map(|chunk| chunk.bytes).sum();
+    let oldest = inputs.iter().map(|chunk| chunk.base_seq).min().unwrap_or(0);
+    let newest = inputs.iter().map(|chunk| chunk.max_seq).max().unwrap_or(0);
+    bytes <= MERGED_BYTES_MAX && newest - oldest <= Seq::from(u32::MAX)
+}
+
+fn merge_of(inputs: &[ChunkFacts], start: usize, generation: u32) -> MergePlan {
+    MergePlan {
+        range: start..start + inputs.len(),
+        generation,
+        records: inputs.iter().map(|chunk| chunk.records).sum(),
+        bytes: inputs.iter().map(|chunk| chunk.bytes).sum(),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Merges the chunks of active memtables on request: a get that finds its key in many chunks asks
-//! for it.
+//! Merges the chunks of active memtables on request of readers: see `state::chunk_reads`.
 
 use crate::edit::install;
+use crate::state::chunk_reads::Wish;
 use crate::state::engine::Engine;
 
 /// Merges the chunks of active memtables if readers have asked for it. False if none has.
@@ -10,7 +10,7 @@ pub(crate) fn merge_chunks(engine: &Engine) -> bool {
     let wishes = std::mem::take(&mut *engine.work.chunked.lock());
     let catalog = engine.catalog();
     for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
-        table.take_chunk_merge_wish();
+        let wish = table.chunk_reads.take();
         // In this order: first the published seq, which bounds what is touched, then all boundaries
         // below it.
         let published = engine.published();
@@ -25,6 +25,7 @@ pub(crate) fn merge_chunks(engine: &Engine) -> bool {
         while view.active.merge_step(&boundaries) {
             merged = true;
         }
+        merged |= wish == Wish::Whole && view.active.merge_whole(&boundaries);
     }
     merged
 }

@@ -156,7 +156,7 @@ fn present(
         let (view, memory) = view_with_memory(engine, table, ReadAt::Published(&engine.published))?;
         let of = engine.values.files.segment_map_of(round);
         if of.is_some() || table.separate_from == usize::MAX {
-            ask_for_chunk_merge(engine, table, &memory);
+            note_chunks(engine, table, &memory);
             return Ok((view, memory, of));
         }
     }
@@ -282,7 +282,7 @@ fn collect(
         search.pinned_runs(engine, &own)?;
         return Ok(Some(own));
     }
-    ask_for_chunk_merge(engine, table, &memory);
+    note_chunks(engine, table, &memory);
     let mut tally = Tally::default();
     let searched = search.all(&view, &memory, &mut tally);
     engine.parts.count(&tally);
@@ -316,11 +316,18 @@ fn view_with_memory(
     })
 }
 
-fn ask_for_chunk_merge(engine: &Engine, table: &TableCore, memory: &MemtableView) {
-    if table.ask_for_chunk_merge(memory.chunks()) {
-        engine.work.chunked.lock().insert(table.id);
-        engine.bell.ring();
+#[inline]
+fn note_chunks(engine: &Engine, table: &TableCore, memory: &MemtableView) {
+    if table.chunk_reads.note(memory.chunks(), memory.chunk_records()) {
+        ask_for_chunk_merge(engine, table);
     }
+}
+
+/// Readers have met chunks that should be merged.
+#[cold]
+pub(crate) fn ask_for_chunk_merge(engine: &Engine, table: &TableCore) {
+    engine.work.chunked.lock().insert(table.id);
+    engine.bell.ring();
 }
 
 /// The error of a key whose operands do not fold.

@@ -169,9 +169,8 @@ impl Rows {
             let rows = Rows::start_on(engine, table, plan, (&view, captured))?;
             return Ok(Rows { of: Some(Arc::clone(&own.segment_map)), ..rows });
         }
-        if table.ask_for_chunk_merge(view.active.chunks()) {
-            engine.work.chunked.lock().insert(table.id);
-            engine.bell.ring();
+        if table.chunk_reads.note(view.active.chunks(), view.active.records() as usize) {
+            get::ask_for_chunk_merge(engine, table);
         }
         Rows::start_on(engine, table, plan, (&view, captured))
     }

@@ -13,6 +13,7 @@ use folddb_rules::table_rules::BoundRules;
 use folddb_rules::table_rules::TableRules;
 use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
 
+use crate::state::chunk_reads::ChunkReads;
 use crate::state::empty_ranges::EmptyRanges;
 use crate::state::hash_index::{Hashed, RecordsOf};
 use crate::state::repeats::Repeats;
@@ -65,8 +66,8 @@ pub struct TableCore {
     /// It has more range deletes than merges should have left: writers of range deletes wait a
     /// while.
     pub has_many_ranges: AtomicBool,
-    /// A reader has met a memtable of many chunks, and wants them merged.
-    wants_chunk_merge: AtomicBool,
+    /// What readers pay for the chunks of the active memtable.
+    pub chunk_reads: ChunkReads,
 }
 
 /// An index of a table. Its entries are the keys of another table, which readers and writers reach
@@ -108,9 +109,6 @@ struct Owner {
     index: Weak<IndexCore>,
 }
 
-/// Most chunks that a reader searches before they are merged.
-const CHUNKS_READ_MAX: usize = 16;
-
 impl TableCore {
     /// A table with the contents that the manifest lists, and an empty memtable.
     pub fn new(
@@ -151,7 +149,7 @@ impl TableCore {
             view: Swap::new(Arc::new(view)),
             dropped: AtomicBool::new(false),
             has_many_ranges: AtomicBool::new(false),
-            wants_chunk_merge: AtomicBool::new(false),
+            chunk_reads: ChunkReads::default(),
         }
     }
 
@@ -280,18 +278,6 @@ impl TableCore {
     /// From now on the table refuses every use.
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
-    }
-
-    /// A reader that meets many chunks asks for fewer. Tables that are only written to keep theirs,
-    /// since a flush is faster than merging them. True if nobody has asked before.
-    #[inline]
-    pub(crate) fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
-        chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
-    }
-
-    /// Takes the readers' request.
-    pub(crate) fn take_chunk_merge_wish(&self) {
-        self.wants_chunk_merge.store(false, Ordering::Relaxed);
     }
 
     /// The part files of the present view.

@@ -85,6 +85,7 @@ enum Act {
     Release(usize),
     Seal,
     Merge,
+    MergeWhole,
     /// Keeps a capture, to be examined later.
     Capture,
     Check,
@@ -105,6 +106,7 @@ fn any_act() -> impl Strategy<Value = Act> {
         1 => (0usize..4).prop_map(Act::Release),
         1 => Just(Act::Seal),
         3 => Just(Act::Merge),
+        1 => Just(Act::MergeWhole),
         1 => Just(Act::Capture),
         1 => Just(Act::Check),
     ]
@@ -151,6 +153,7 @@ impl World {
             Act::Release(_) => {}
             Act::Seal => self.memtable.freeze(&self.boundaries()),
             Act::Merge => drop(self.memtable.merge_step(&self.boundaries())),
+            Act::MergeWhole => drop(self.memtable.merge_whole(&self.boundaries())),
             Act::Capture => {
                 let captured = self.memtable.capture(&self.published);
                 assert_eq!(captured.published(), self.now());

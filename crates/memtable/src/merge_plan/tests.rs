@@ -28,6 +28,18 @@ fn a_full_generation_becomes_one_chunk_of_the_next() {
 }
 
 #[test]
+fn all_settled_chunks_become_one_of_the_oldest_generation() {
+    let print = |generations: &[u32], last| {
+        plan_whole(&chunks(generations), last).map_or("nothing".to_owned(), |plan| plan.to_string())
+    };
+    assert_eq!(print(&[], Seq::MAX), "nothing");
+    assert_eq!(print(&[2], Seq::MAX), "nothing");
+    assert_eq!(print(&[2, 1, 1, 0], Seq::MAX), "chunks 0..4 into generation 2: 40 records, 400 bytes");
+    assert_eq!(print(&[2, 1, 1, 0], 39), "chunks 0..3 into generation 2: 30 records, 300 bytes");
+    assert_eq!(print(&[2, 1], 19), "nothing");
+}
+
+#[test]
 fn the_newest_generation_goes_first() {
     let both = [1, 1, 1, 1, 0, 0, 0, 0];
     assert_eq!(print(&both, Seq::MAX), "chunks 4..8 into generation 1: 40 records, 400 bytes");

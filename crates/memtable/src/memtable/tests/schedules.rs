@@ -59,9 +59,12 @@ impl Scene {
     }
 
     fn merge(&self) {
-        for _ in 0..3 {
-            let published = self.now();
-            self.memtable.merge_step(&self.boundaries(published));
+        for turn in 0..3 {
+            let boundaries = self.boundaries(self.now());
+            match turn {
+                1 => self.memtable.merge_whole(&boundaries),
+                _ => self.memtable.merge_step(&boundaries),
+            };
         }
     }
 
