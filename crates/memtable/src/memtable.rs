@@ -436,8 +436,7 @@ impl MemtableView {
 }
 
 impl Layers {
-    /// Replaces the tail with the chunk that was sealed from its `pushed` records, and with an empty
-    /// tail.
+    /// Replaces the tail with the chunk sealed from its `pushed` records, and with an empty tail.
     fn with_sealed(&self, chunk: Chunk, pushed: usize, tail: Arc<Tail>) -> Layers {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend(self.chunks.iter().cloned());

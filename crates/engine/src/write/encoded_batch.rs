@@ -223,8 +223,7 @@ impl Encoded {
         }
     }
 
-    /// Appends an op whose value is to be separated: its place is set by
-    /// [`crate::state::engine::Engine::put_values`].
+    /// Appends an op whose value is to be separated: `commit::put_values` sets its place.
     #[cold]
     fn put_separated(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         let record_at = self.values.len();
