@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use folddb_base::limits::RANGE_DELETES_PER_FLUSH;
 use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, ErrorKind, Result};
 use folddb_hash::IndexOptions;
 use folddb_host::{AppendMode, Host};
 use folddb_layout::hash_checkpoint::UNIT_BITS;
@@ -321,6 +322,18 @@ impl Options {
     #[doc(hidden)]
     pub fn value_files_max(&self) -> usize {
         (self.open_files_max / 4).max(4)
+    }
+
+    /// Fails if what it is to share with other stores is that of a process that forked this one.
+    pub(crate) fn check_shared_here(&self) -> Result<()> {
+        match &self.shared {
+            Some(shared) if shared.mark.is_forked() => Err(Error::new(
+                ErrorKind::Closed,
+                "what stores share was made before this process was forked, which leaves its threads behind",
+            )
+            .advise("make another one in the child")),
+            _ => Ok(()),
+        }
     }
 
     /// What the store shares with others, or its own if it was given nothing.

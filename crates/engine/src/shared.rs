@@ -18,6 +18,7 @@ pub mod throttle;
 
 use std::sync::Arc;
 
+use folddb_host::forks::ForkMark;
 use folddb_run::BlockCache;
 
 use crate::shared::memory::SharedMemory;
@@ -32,6 +33,8 @@ pub struct Shared {
     pub memory: Arc<SharedMemory>,
     pub pool: Arc<Pool>,
     pub throttle: Arc<Throttle>,
+    /// Of the process that has the threads.
+    pub mark: Arc<ForkMark>,
 }
 
 impl Shared {
@@ -43,6 +46,7 @@ impl Shared {
             memory: Arc::new(SharedMemory::new(plan)),
             pool: Arc::default(),
             throttle: Arc::default(),
+            mark: Arc::default(),
         }
     }
 }

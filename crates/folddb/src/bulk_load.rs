@@ -151,6 +151,7 @@ impl BytesBulkLoad {
     /// value of the table; [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may
     /// continue without it. After a failed write the load can only be given up.
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+        self.store.engine().check_here()?;
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         BytesTable::check_row(&self.table, kind_of(op), key, value)?;
@@ -191,6 +192,7 @@ impl BytesBulkLoad {
     /// A failed write; [`ErrorKind::AlreadyExists`] if a table of this name was created in the
     /// meantime. Then nothing is loaded.
     pub fn finish(mut self) -> Result<BytesTable> {
+        self.store.engine().check_here()?;
         self.check_whole()?;
         self.end_key()?;
         let engine = Arc::clone(self.store.engine());

@@ -69,7 +69,10 @@ impl Store {
 
     /// All feeds, and what they retain.
     pub fn feeds(&self) -> Vec<crate::FeedStats> {
-        feeds::feed_stats(self.engine())
+        match self.engine().check_here() {
+            Ok(()) => feeds::feed_stats(self.engine()),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Removes a feed, and releases what is retained for it.
@@ -179,6 +182,9 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
+        if self.engine.health.is_forked() {
+            return;
+        }
         self.engine.feeds.give_back(&self.name);
     }
 }

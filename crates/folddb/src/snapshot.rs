@@ -16,7 +16,6 @@ use folddb_engine::seq::Seq;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock;
 use folddb_engine::state::clock::AsOf;
-use folddb_engine::state::committer::Committer;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::{At, Held, HeldFor};
 use folddb_engine::values::head::Head;
@@ -50,11 +49,11 @@ impl std::fmt::Debug for EngineRef {
 impl Snapshot {
     /// Takes a snapshot of what is published.
     pub(crate) fn take(engine: &Arc<Engine>, held_for: HeldFor) -> Snapshot {
-        let committer = engine.commit.lock(); // no batch is half applied, no memtable is being sealed
-        Snapshot::take_locked(engine, &committer, held_for)
+        let _still = engine.still();
+        Snapshot::take_still(engine, held_for)
     }
 
-    fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
+    fn take_still(engine: &Arc<Engine>, held_for: HeldFor) -> Snapshot {
         Snapshot::held_at(engine, At::new(engine.published(), clock::now_ms(engine)), held_for)
     }
 
@@ -66,9 +65,10 @@ impl Snapshot {
     /// Takes a snapshot for running work, and returns the end of the log that has everything it
     /// sees. If it `notes_time`, the next edit makes its time durable.
     pub(crate) fn take_with_lsn(engine: &Arc<Engine>, notes_time: bool) -> Result<(Snapshot, Lsn)> {
+        engine.check_here()?;
         let committer = engine.commit.lock();
         let Some(journal) = &committer.journal else {
-            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+            return Err(engine.health.closed());
         };
         let lsn = journal.end_lsn();
         let time_ms = if notes_time { clock::note_now(engine, &committer) } else { clock::now_ms(engine) };
@@ -77,6 +77,7 @@ impl Snapshot {
 
     /// A snapshot of a past moment.
     pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
+        engine.check_here()?;
         clock::check_written(engine, as_of)?;
         let (held, asked) = clock::hold_at(engine, as_of);
         Ok(Snapshot {

@@ -44,6 +44,10 @@ use folddb_engine::state::{clock, log_sync};
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is
 /// closed by [`Store::close`], or when the last clone is dropped.
+///
+/// In a child that was forked later, every handle of it gives [`ErrorKind::Closed`], waits for no
+/// lock and changes no file; calls that cannot fail give nothing. Fork before stores are opened, or
+/// open them in the child once the parent has closed them.
 #[derive(Clone)]
 pub struct Store {
     open: Arc<Open>,
@@ -305,7 +309,10 @@ impl Store {
 
     /// The names of the tables, in order. Indexes are not among them: see [`BytesTable::indexes`].
     pub fn tables(&self) -> Vec<String> {
-        self.engine().catalog().own().map(|table| table.name.clone()).collect()
+        match self.engine().check_here() {
+            Ok(()) => self.engine().catalog().own().map(|table| table.name.clone()).collect(),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Removes a table and everything in it. Its handles fail from now on; running readers end
@@ -467,6 +474,9 @@ impl Open {
     /// `is_only` if there are no other clones of this.
     fn shut_down(&self, flush: bool, is_only: bool) -> Result<()> {
         let (background, engine) = (&*self.background, &self.background.engine);
+        if engine.health.is_forked() {
+            return Err(engine.health.closed());
+        }
         // A second closer waits for the first, which holds the store's lock until everything is
         // written.
         let mut workers = self.workers.lock();
@@ -499,9 +509,14 @@ impl Open {
     }
 }
 
-/// Dropping flushes nothing: the log has everything.
+/// Dropping flushes nothing: the log has everything. A forked child keeps the engine of its parent
+/// in memory, since other threads may have left it half done.
 impl Drop for Open {
     fn drop(&mut self) {
+        if self.background.engine.health.is_forked() {
+            std::mem::forget(Arc::clone(&self.background));
+            return;
+        }
         let _ = self.shut_down(false, true);
     }
 }

@@ -84,6 +84,12 @@ pub trait Files: Send + Sync {
 
     /// Bytes that can still be written to the file system that holds `dir`.
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64>;
+
+    /// Whether this process is a fork of the one that has the files: locks of other threads may be
+    /// held forever in it, so what is dropped must take none.
+    fn is_forked(&self) -> bool {
+        false
+    }
 }
 
 /// Holds a lock until it is dropped.

@@ -5,7 +5,7 @@
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
 //! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map, and locking memory
+#![deny(unsafe_code)] // `mapped.rs` and `forks.rs` are allowed some: maps, locked memory, the mark of a process
 
 pub mod files;
 pub mod chance;
@@ -15,6 +15,7 @@ mod mapped;
 mod direct;
 pub mod resident;
 pub mod real;
+pub mod forks;
 
 use std::sync::Arc;
 

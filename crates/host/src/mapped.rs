@@ -23,9 +23,9 @@
 //! system sync that range of the file, with the metadata that is needed to read it, however its
 //! pages became dirty.
 //!
-//! This is the only module with `unsafe`: the raw map, and at the end the two calls by which
-//! `resident.rs` keeps memory from being swapped out. Nothing is ever read through the map, and no
-//! reference to mapped memory is made, only raw copies into it.
+//! One of two modules with `unsafe`, beside `forks.rs`: the raw map, and at the end the two calls
+//! by which `resident.rs` keeps memory from being swapped out. Nothing is ever read through the
+//! map, and no reference to mapped memory is made, only raw copies into it.
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::fs::File;

@@ -402,6 +402,9 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
+        if self.files.is_forked() {
+            return;
+        }
         self.shared.close_file(self.id);
         self.shared.give_room_back(self.kept.bytes() as u64);
     }

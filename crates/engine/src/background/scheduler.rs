@@ -154,7 +154,7 @@ pub fn settle(background: &Background) -> Result<()> {
             return Err(cause);
         }
         if engine.health.is_closed() {
-            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+            return Err(engine.health.closed());
         }
         if !pressure::background_runs(engine) {
             if background_step(background)?.is_none() {

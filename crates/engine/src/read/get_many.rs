@@ -55,7 +55,7 @@ fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
 
 /// Holds the present, so that all keys of a hashed table are read as of it.
 fn hold_now(engine: &Engine) -> Held {
-    let _committer = engine.commit.lock(); // no batch is half applied
+    let _still = engine.still();
     let at = At::new(engine.published(), clock::now_ms(engine));
     engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic())
 }

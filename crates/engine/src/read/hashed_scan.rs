@@ -51,7 +51,7 @@ impl HashedRows {
         let held = match plan.at {
             Some(_) => None,
             None => {
-                let _committer = engine.commit.lock(); // as a snapshot is taken
+                let _still = engine.still();
                 let at = At::new(engine.published(), clock::now_ms(engine));
                 Some(engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
             }

@@ -100,6 +100,7 @@ pub fn history(
 
 /// The value of `key` at a past moment.
 pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
+    engine.check_here()?;
     clock::check_written(engine, as_of)?;
     let (at, now) = {
         let _committer = engine.commit.lock(); // no batch of that moment is still being applied

@@ -221,6 +221,7 @@ impl Rows {
 
     /// The next key that has a value, and its value.
     pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        self.engine.check_here()?;
         while !self.done {
             // A partly read key must not be resumed: the rest of its records would look like
             // another value.

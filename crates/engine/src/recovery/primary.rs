@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use folddb_base::Result;
 use folddb_host::Host;
+use folddb_host::forks::ForkMark;
 use folddb_host::sync::atomic::AtomicU64;
 use folddb_host::sync::{Mutex, RwLock};
 use folddb_layout::file_name::FileName;
@@ -59,7 +60,10 @@ use crate::values::segments;
 use crate::values::segments::remove_leftover;
 
 /// The same, without regard to a concurrent writer.
-pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
+pub(crate) fn open_once(dir: &Path, mut options: Options) -> Result<Background> {
+    options.check_shared_here()?;
+    let mark = Arc::new(ForkMark::new());
+    options.host = mark.guard(&options.host);
     format::check_format(dir, &options)?;
     format::refuse_to_write_a_backup(dir, &options)?;
     let lock = format::lock_to_open(dir, &options)?;
@@ -95,9 +99,9 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
         parts,
-        boundaries: Arc::new(Boundaries::default()),
+        boundaries: Arc::new(Boundaries::of(&mark)),
         times: StoreTimes::of(&state),
-        health: Health::default(),
+        health: Health::of(&mark),
         quota,
         debt: Debt::default(),
         memory: Tenant::enter(&shared.memory, options.has_threads()),

@@ -242,9 +242,9 @@ pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
 
 /// Holds the given moment, so that merges keep its state; also returns the moment of the request.
 pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
-    let _committer = engine.commit.lock();
+    let still = engine.still();
     let asked = At::new(engine.published(), now_ms(engine));
-    let at = moment_of(engine, as_of, asked);
+    let at = still.as_ref().map_or(asked, |_| moment_of(engine, as_of, asked));
     let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
     (engine.boundaries.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
 }

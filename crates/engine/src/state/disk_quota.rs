@@ -327,6 +327,10 @@ impl Files for Accounted {
         self.inner.lock(path, mode)
     }
 
+    fn is_forked(&self) -> bool {
+        self.inner.is_forked()
+    }
+
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
         self.inner.space_free_bytes(dir)
     }

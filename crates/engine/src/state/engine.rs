@@ -20,7 +20,7 @@ use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_host::Host;
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
-use folddb_host::sync::{Mutex, RwLock};
+use folddb_host::sync::{Mutex, MutexGuard, RwLock};
 use folddb_journal::JournalSync;
 
 use crate::options::Options;
@@ -150,9 +150,25 @@ impl Engine {
     #[inline]
     pub fn check_open(&self) -> Result<()> {
         if self.health.is_closed() {
-            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+            return Err(self.health.closed());
         }
         Ok(())
+    }
+
+    /// Fails in a forked child. It takes no lock, and comes before all: nobody will ever release
+    /// those that other threads had.
+    #[inline]
+    pub fn check_here(&self) -> Result<()> {
+        if self.health.is_forked() {
+            return Err(self.health.closed());
+        }
+        Ok(())
+    }
+
+    /// The commit lock, for readers of the present: no batch is half applied, and no memtable is
+    /// being sealed. None in a forked child, whose reads fail.
+    pub fn still(&self) -> Option<MutexGuard<'_, Committer>> {
+        (!self.health.is_forked()).then(|| self.commit.lock())
     }
 
     /// The host for users that must leave others some of the budget.
@@ -191,8 +207,9 @@ impl Engine {
         *self.lock.lock() = None;
     }
 
-    /// Fails in a store that is opened for reading.
+    /// Fails in a store that is opened for reading, and in a forked child. It takes no lock.
     pub fn check_not_read_only(&self) -> Result<()> {
+        self.check_here()?;
         if self.options.read_only {
             let message = format!("the store {} is opened for reading only", self.dir.display());
             return Err(Error::new(ErrorKind::ReadOnly, message));

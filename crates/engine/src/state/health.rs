@@ -5,7 +5,10 @@
 //! (which rewrites what it replays) repairs it. A full disk does not poison: writes are refused
 //! until there is space again.
 
+use std::sync::Arc;
+
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::forks::ForkMark;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, thread};
 
@@ -52,10 +55,17 @@ pub struct Health {
     short_of_space: Mutex<Option<String>>,
     is_short: AtomicBool,
     used_bytes: AtomicU64,
+    mark: Arc<ForkMark>,
 }
 
 impl Health {
-    /// Fails if nothing may be written, or only deletes may and this is not one.
+    /// That of a store that the process of this mark opens.
+    pub(crate) fn of(mark: &Arc<ForkMark>) -> Health {
+        Health { mark: Arc::clone(mark), ..Health::default() }
+    }
+
+    /// Fails if nothing may be written, or only deletes may and this is not one. A forked child is
+    /// found before, where a call begins.
     #[inline]
     pub fn check_writable(&self, frees_only: bool) -> Result<()> {
         if self.poisoned.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
@@ -74,8 +84,14 @@ impl Health {
             Some(cause) => {
                 Error::new(ErrorKind::Poisoned, format!("an earlier write failed: {}", cause.message()))
             }
-            None => Error::new(ErrorKind::Closed, "the store is closed"),
+            None => self.closed(),
         }
+    }
+
+    /// Why a closed store answers nothing.
+    #[cold]
+    pub fn closed(&self) -> Error {
+        if self.is_forked() { in_child() } else { Error::new(ErrorKind::Closed, "the store is closed") }
     }
 
     /// Records the first failure that leaves the disk in an unknown state. Lack of space is not
@@ -103,8 +119,16 @@ impl Health {
         self.closed.store(true, Ordering::Release);
     }
 
+    /// Whether the store is closed for this process: always in a forked child.
+    #[inline]
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.closed.load(Ordering::Acquire) || self.is_forked()
+    }
+
+    /// Whether this process is a fork of the one that opened the store: it takes none of its locks.
+    #[inline]
+    pub fn is_forked(&self) -> bool {
+        self.mark.is_forked()
     }
 
     /// Notes whether there is space.
@@ -124,6 +148,13 @@ impl Health {
     pub fn short_of_space(&self) -> Option<String> {
         self.short_of_space.lock().clone()
     }
+}
+
+/// Why a forked child gets nothing from what its parent has opened.
+pub(crate) fn in_child() -> Error {
+    let message = "the store was opened before this process was forked, which leaves its threads behind";
+    Error::new(ErrorKind::Closed, message)
+        .advise("open it in the child, once the parent has closed it; or fork before stores are opened")
 }
 
 /// Poisons the store if it is dropped by a panic: what it guards was left half done.

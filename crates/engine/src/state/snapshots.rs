@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::Seq;
+use folddb_host::forks::ForkMark;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -72,6 +73,8 @@ pub struct Boundaries {
     version: AtomicU64,
     /// How many have pinned files, and how many holders there are of those that are gone.
     aged: AtomicUsize,
+    /// Of the process that has the store open.
+    mark: Arc<ForkMark>,
 }
 
 /// What holds a moment.
@@ -106,6 +109,11 @@ pub struct Summary {
 pub struct TooOld;
 
 impl Boundaries {
+    /// Those of a store that the process of this mark opens.
+    pub(crate) fn of(mark: &Arc<ForkMark>) -> Boundaries {
+        Boundaries { mark: Arc::clone(mark), ..Boundaries::default() }
+    }
+
     /// Registers a snapshot of the present. The caller holds the commit lock.
     pub fn hold(self: &Arc<Boundaries>, at: At, held_for: HeldFor, now: Duration) -> Held {
         self.hold_from(at, at.time_ms, held_for, now)
@@ -120,6 +128,9 @@ impl Boundaries {
         held_for: HeldFor,
         now: Duration,
     ) -> Held {
+        if self.mark.is_forked() {
+            return Held { boundaries: Arc::clone(self), at };
+        }
         let mut live = self.live.lock();
         // A hold with pinned files is not joined: a boundary is cheaper to read for its new holder.
         let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_boundary();
@@ -353,6 +364,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if self.boundaries.mark.is_forked() {
+            return;
+        }
         self.boundaries.release(self.at);
     }
 }

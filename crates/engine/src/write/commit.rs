@@ -50,10 +50,13 @@ pub fn commit_if(
     reads: Option<&ReadSet>,
     durability: Durability,
 ) -> Result<Seq> {
+    engine.check_here()?;
     if batch.count == 0 {
         return Ok(engine.published()); // also for a read-only store
     }
-    engine.check_not_read_only()?;
+    if engine.options.read_only {
+        engine.check_not_read_only()?;
+    }
     stall::admit(engine, batch)?;
     let checked = match reads {
         Some(reads) => Some((reads, reads.check(engine)?)),
@@ -100,7 +103,7 @@ fn append_and_apply(
     }
     let first_seq = committer.next_seq;
     let Some(journal) = &mut committer.journal else {
-        return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        return Err(engine.health.closed());
     };
     let start_lsn = journal.end_lsn();
     let handover = match durability {

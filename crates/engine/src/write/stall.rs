@@ -39,6 +39,7 @@ pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
 pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     let is_over = || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     if !batch.frees_only && (engine.health.is_short() || is_over()) {
+        engine.check_open()?;
         // The situation may have changed since the last tick: no writer is refused for a shortage
         // that is over.
         pressure::check_space(engine);

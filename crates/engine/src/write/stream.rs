@@ -276,6 +276,7 @@ impl Write for ValueWriter {
         if bytes.is_empty() {
             return Ok(0);
         }
+        self.engine.check_here().map_err(io::Error::from)?;
         let room = self.room(piece_bytes).map_err(io::Error::from)?;
         let taken = bytes.len().min(room);
         self.piece.extend_from_slice(&bytes[..taken]);
@@ -290,6 +291,9 @@ impl Write for ValueWriter {
 
 impl Drop for ValueWriter {
     fn drop(&mut self) {
+        if self.engine.health.is_forked() {
+            return;
+        }
         self.pinned.iter().for_each(|&segment| self.engine.values.unpin(segment));
     }
 }
@@ -473,6 +477,7 @@ impl Read for ValueReader {
         if buf.is_empty() {
             return Ok(0);
         }
+        self.engine.check_here().map_err(io::Error::from)?;
         let here = self.here().map_err(io::Error::from)?;
         let taken = here.len().min(buf.len());
         buf[..taken].copy_from_slice(&here[..taken]);

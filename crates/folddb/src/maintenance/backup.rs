@@ -104,6 +104,7 @@ fn backup(
     options: &BackupOptions,
     report_to: Report<'_>,
 ) -> Result<BackupReport> {
+    engine.check_here()?;
     if engine.options.read_only {
         engine.check_open()?;
     } else {

@@ -385,6 +385,7 @@ impl Store {
     /// # Errors
     /// The store is closed.
     pub fn doctor(&self) -> Result<Vec<Advice>> {
+        self.engine().check_here()?;
         Ok(advise(&live_facts(self, true)?))
     }
 

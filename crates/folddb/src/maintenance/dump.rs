@@ -65,6 +65,7 @@ impl Store {
     }
 
     fn dump_seen(&self, past: &Snapshot, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
+        self.engine().check_here()?;
         let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
         let mut cores = Vec::with_capacity(names.len());
         for name in &names {

@@ -96,6 +96,7 @@ impl Store {
     /// [`ErrorKind::InvalidInput`] for a truncated or changed dump, naming the line;
     /// [`ErrorKind::NewerFormat`]; any failed write. Batches before the failure stay.
     pub fn load(&self, dump: &mut dyn BufRead, options: &LoadOptions) -> Result<LoadReport> {
+        self.engine().check_here()?;
         let mut load = Load {
             store: self,
             options: *options,

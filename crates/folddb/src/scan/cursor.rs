@@ -153,7 +153,8 @@ impl Position {
 
 /// The moment of a cursor, if `table` can still be read at it.
 fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result<Held> {
-    let _committer = engine.commit.lock(); // no batch is half applied
+    engine.check_here()?;
+    let _still = engine.still();
     let seq = token.seq;
     if seq == engine.published() && !minds_time(table) {
         let at = At::new(seq, clock::now_ms(engine));

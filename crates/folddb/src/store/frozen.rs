@@ -83,6 +83,7 @@ impl Store {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] if it was opened in another way; as for [`Store::open`].
     pub fn refresh(&self) -> Result<Store> {
+        self.engine().check_here()?;
         let options = &self.engine().options;
         if options.underlying.is_none() {
             return Err(Error::invalid("only a store that was opened by `open_secondary` is refreshed"));

@@ -53,7 +53,10 @@ impl ValueSegment {
 impl Store {
     /// The figures of the store.
     pub fn stats(&self) -> StoreStats {
-        stats(self.background())
+        match self.engine().check_here() {
+            Ok(()) => stats(self.background()),
+            Err(_) => StoreStats::default(),
+        }
     }
 
     /// The files of the value log, oldest first.

@@ -43,6 +43,7 @@ impl Store {
     /// # Errors
     /// Damage, or a failed read.
     pub fn value_times(&self) -> Result<BTreeMap<u64, ValueTimes>> {
+        self.engine().check_here()?;
         let mut found = TimesOfValues::default();
         for table in self.engine().catalog().all() {
             for file in table.part_files().values().filter(|file| !file.part.facts().values.is_empty()) {
