@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   body, as it is or compressed       any length
-//!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta, 6 liveness
+//!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta, 6 liveness,
+//!                                      7 summaries
 //!   compression      u8                0 none, 1 lz4 (the body is: raw length u32, lz4 block)
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
