@@ -110,7 +110,7 @@ fn a_sync_that_has_done_something_does_not_say_that_nothing_was_done() {
     let done = place.done(&["count", "other", "t"]).trim().to_owned();
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
-        done != "0" && ran.err.contains(&format!("after {done} keys set or deleted")),
+        done != "0" && ran.err.contains(&format!("after {done} keys put or deleted")),
         "{done}: {}",
         ran.err
     );

@@ -283,7 +283,7 @@ fn tables_without_streams_take_streams_up_to_the_length_of_a_value_and_say_why()
     let tables = [
         (inline, "threshold"),
         (store.table("lasting", lasting).unwrap(), "threshold"),
-        (store.table("joined", Rules::hashed().fold("append")).unwrap(), "joins"),
+        (store.table("joined", Rules::hashed().fold("append")).unwrap(), "folds operands"),
     ];
     for (table, why) in &tables {
         assert!(!table.as_bytes().takes_streams());

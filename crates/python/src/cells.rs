@@ -60,9 +60,7 @@ impl Cells {
     pub(crate) fn of(array: &ArrayRef) -> Result<Cells, String> {
         let of = array.data_type();
         let sort = sort_of(of).ok_or_else(|| {
-            format!(
-                "a column of type {of} is neither text, bytes, a number nor a bool: cast it to one"
-            )
+            format!("a column of type {of} is neither text, bytes, a number nor a bool: cast it to one")
         })?;
         if sort == DataType::Null {
             return Ok(Cells::Constant(Datum::Null));
