@@ -43,7 +43,8 @@ pub(crate) struct Chunk {
     pub(crate) base_seq: Seq,
     /// No seq is higher.
     pub(crate) max_seq: Seq,
-    /// 0 if it was made from a tail; after a merge, one more than that of the inputs.
+    /// 0 if it was made from a tail; after a merge, one more than that of the inputs, or that of
+    /// the oldest if all were merged.
     pub(crate) generation: u32,
 }
 

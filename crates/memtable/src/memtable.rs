@@ -64,7 +64,7 @@ pub struct Memtable {
     sorted_tail: SortedTailCell,
     /// Bytes of the chunks in the present layers.
     chunk_bytes: AtomicUsize,
-    /// Bytes of the appender and its tail, and of the spare one.
+    /// Bytes of the tail and of the spare one.
     tail_bytes: AtomicUsize,
     /// Bytes of the applier's scratch.
     scratch_bytes: AtomicUsize,
@@ -380,6 +380,12 @@ impl MemtableView {
         self.layers.chunk_records
     }
 
+    /// How many bytes they take.
+    #[inline]
+    pub fn chunk_bytes(&self) -> usize {
+        self.layers.chunk_bytes
+    }
+
     /// Visits the records of `key`, newest first, until one absorbs or `visit` stops. `order` is
     /// that of the memtable.
     pub fn get(
@@ -552,8 +558,9 @@ impl Writer<'_> {
     fn seal(&mut self, boundaries: &[Seq]) {
         let memtable = self.memtable;
         let Applying { appender, spare, scratch } = &mut *self.applying;
+        appender.show();
         scratch.keeps_all = memtable.limits.keeps_all;
-        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.raw(), scratch);
+        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.tail(), scratch);
         memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
         let pushed = appender.len();
         *spare = Some(appender.begin(spare.take(), &memtable.limits.tail));
@@ -565,7 +572,7 @@ impl Writer<'_> {
     fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
         self.memtable.change(next);
         let Applying { appender, spare, .. } = &*self.applying;
-        let tail_bytes = appender.bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
+        let tail_bytes = appender.tail().bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
         self.memtable.tail_bytes.store(tail_bytes, Ordering::Relaxed);
     }
 }

@@ -19,7 +19,7 @@ use crate::fold_stack::{FoldStack, Incoming};
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
-use crate::tail::RawTail;
+use crate::tail::{RawTail, Tail};
 
 /// Which stripe a seq is in: how many boundaries are older. Two records fold only in the same
 /// stripe, that is, if no boundary S has older <= S < newer.
@@ -31,6 +31,8 @@ pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
 /// Buffers that are kept from one sealing to the next.
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
+    /// A plain copy of the tail.
+    raw: RawTail,
     sort: SortScratch,
     hashes: Vec<u32>,
     group: Vec<Incoming>,
@@ -42,22 +44,24 @@ pub(crate) struct SealScratch {
 impl SealScratch {
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.sort.bytes()
+        self.raw.bytes()
+            + self.sort.bytes()
             + self.hashes.capacity() * size_of::<u32>()
             + self.group.capacity() * size_of::<Incoming>()
             + self.stack.bytes()
     }
 }
 
-/// Sorts and folds the records of a tail.
+/// Sorts and folds a tail. All of it is shown, and nothing is appended to it at the same time.
 pub(crate) fn seal_tail(
     order: &KeyOrder,
     rules: &FoldRules,
     boundaries: &[Seq],
-    raw: &RawTail,
+    tail: &Tail,
     scratch: &mut SealScratch,
 ) -> Chunk {
-    let mut sort = std::mem::take(&mut scratch.sort);
+    let (mut raw, mut sort) = (std::mem::take(&mut scratch.raw), std::mem::take(&mut scratch.sort));
+    tail.copy_range(0, tail.len(), &mut raw);
     let sorted = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut sort);
     let base_seq = raw.base_seq;
     let incoming = sort.keys.iter().map(|key| Incoming {
@@ -71,7 +75,7 @@ pub(crate) fn seal_tail(
     let mut sealer = Sealer::new(rules, boundaries, &arenas, base_seq, records, bytes, scratch);
     sealer.take_all(incoming, sorted.exact);
     let chunk = sealer.finish(sorted.skip, raw.last_seq, 0);
-    scratch.sort = sort;
+    (scratch.raw, scratch.sort) = (raw, sort);
     chunk
 }
 

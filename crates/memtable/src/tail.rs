@@ -1,11 +1,12 @@
 //! The tail: the newest records, in the order in which they came. It can be read while more are
 //! appended.
 //!
-//! A write only appends: bytes to a plain arena, which only the writer has (see [`Appender`]),
-//! sixteen bytes to the entries and four to a slot of the micro hash of the [`Tail`]. At the end of
-//! a batch, [`Appender::show`] copies its bytes to the arena of the tail, where readers find them.
-//! Readers take no lock: what is appended never changes, and they reach it only through what is
-//! stored last:
+//! A write only appends: sixteen bytes to the entries, four to a slot of the micro hash, and the
+//! record to a buffer that only the writer has (see [`Appender`]). At the end of a batch,
+//! [`Appender::show`] copies the buffer to the arena, where readers find it. (If each record were
+//! stored in words at once, its words would be loaded from where smaller stores have just put them,
+//! which stalls a processor.) Readers take no lock: what is appended never changes, and they reach
+//! it only through what is stored last:
 //!
 //! ```text
 //!   entries   [0] [1] [2]                                      1. its entry
@@ -17,11 +18,11 @@
 //! So a reader that follows a slot passes over entries from the length on. The last word of a batch
 //! is stored again when more bytes fill it; those that it had stay.
 //!
-//! A seal sorts the plain arena. A tail has room for a fixed number of records and bytes; to grow,
-//! its records are copied to a larger tail. All that readers see are atomic numbers, so nothing
-//! here is unsafe; on most processors they cost as much as plain ones. The words and entries use
-//! the atomics of the standard library: a test scheduler need not stop at them, since no reader
-//! uses them before step 2 or 4.
+//! A tail has room for a fixed number of records and bytes; to grow, its records are copied to a
+//! larger tail. All that readers see are atomic numbers, so nothing here is unsafe; on most
+//! processors they cost as much as plain ones. The words and entries use the atomics of the
+//! standard library: a test scheduler need not stop at them, since no reader uses them before step
+//! 2 or 4.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as Word;
@@ -200,15 +201,16 @@ impl Tail {
         first * WORD_BYTES + Place::at(&head, skipped as u32).end()
     }
 
-    /// Copies the records from entry `from` up to entry `to`, excluded, into `out`, which must be
-    /// empty. `to` must not be above [`Tail::len`].
+    /// Copies the records from entry `from` up to entry `to`, excluded, over what `out` had. `to`
+    /// must not be above [`Tail::len`].
     pub(crate) fn copy_range(&self, from: usize, to: usize, out: &mut RawTail) {
+        out.entries.clear();
         if from >= to {
             return;
         }
         let ((first, _), (last, _)) = (self.place(from), self.place(to - 1));
         let words = &self.arena[first / WORD_BYTES..self.end_of(last).div_ceil(WORD_BYTES)];
-        out.arena.resize(words.len() * WORD_BYTES, 0);
+        out.arena.resize(words.len() * WORD_BYTES, 0); // only what it grows by is set to zero
         copy_words(words, &mut out.arena);
         out.base_seq = self.base_seq();
         out.last_seq = self.seq(to - 1);
@@ -242,12 +244,18 @@ fn copy_words(words: &[Word], out: &mut [u8]) {
 #[derive(Debug, Default)]
 pub(crate) struct Appender {
     tail: Arc<Tail>,
-    /// All records, for the seal.
-    raw: RawTail,
-    /// Bytes of the plain arena that readers can see.
-    shown_bytes: usize,
+    len: usize,
+    /// Packed records that are not shown yet, after those bytes of their first word that are.
+    hidden: Vec<u8>,
+    /// Where these bytes begin in the arena: at a word.
+    hidden_from: usize,
+    base_seq: Seq,
+    last_seq: Seq,
     longest_chain: u16,
 }
+
+/// A buffer over this many bytes is not kept for the next batch.
+const HIDDEN_BYTES_MAX: usize = 64 << 10;
 
 impl Appender {
     /// What readers see.
@@ -255,72 +263,71 @@ impl Appender {
         &self.tail
     }
 
-    /// All records, shown or not.
-    pub(crate) fn raw(&self) -> &RawTail {
-        &self.raw
-    }
-
-    /// Records.
+    /// Records, shown or not.
     pub(crate) fn len(&self) -> usize {
-        self.raw.entries.len()
+        self.len
     }
 
-    /// Bytes that it and its tail take, used or not.
-    pub(crate) fn bytes(&self) -> usize {
-        self.raw.bytes() + self.tail.bytes()
+    /// Bytes of all packed records.
+    #[inline]
+    fn used_bytes(&self) -> usize {
+        self.hidden_from + self.hidden.len()
     }
 
     /// True when `record` may still be appended under these limits. An empty tail takes any record.
     #[inline]
     pub(crate) fn has_room(&self, record: &Record<'_>, limits: &TailLimits) -> bool {
-        let RawTail { arena, entries, base_seq, last_seq } = &self.raw;
-        if entries.is_empty() {
+        if self.len == 0 {
             return true;
         }
-        entries.len() < limits.records_max.min(RECORDS_MAX)
-            && arena.len() + packed::packed_len_max(record.key, record.payload) <= limits.bytes_max
+        let bytes = self.used_bytes() + packed::packed_len_max(record.key, record.payload);
+        self.len < limits.records_max.min(RECORDS_MAX)
+            && bytes <= limits.bytes_max
             && usize::from(self.longest_chain) < limits.chain_max
-            && record.seq > *last_seq
-            && record.seq - *base_seq <= u64::from(u32::MAX)
+            && record.seq > self.last_seq
+            && record.seq - self.base_seq <= u64::from(u32::MAX)
     }
 
     /// Appends a record, if the memory of the tail has room for it. False if not: then call
     /// [`Appender::grow`]. Readers see it once it is shown.
     #[inline]
     pub(crate) fn try_push(&mut self, record: Record<'_>) -> bool {
-        let RawTail { arena, entries, base_seq, last_seq } = &mut self.raw;
-        let most_bytes = arena.len() + packed::packed_len_max(record.key, record.payload);
-        if entries.len() == self.tail.entries.len() || most_bytes > self.tail.arena.len() * WORD_BYTES {
+        let offset = self.used_bytes();
+        let most_bytes = offset + packed::packed_len_max(record.key, record.payload);
+        if self.len == self.tail.entries.len() || most_bytes > self.tail.arena.len() * WORD_BYTES {
             return false;
         }
-        if entries.is_empty() {
-            *base_seq = record.seq;
+        if self.len == 0 {
+            self.base_seq = record.seq;
             self.tail.base_seq.store(record.seq, Ordering::Relaxed);
         }
-        *last_seq = record.seq;
-        let (index, offset, seq_delta) = (entries.len(), arena.len() as u32, (record.seq - *base_seq) as u32);
-        entries.push((offset, seq_delta));
-        packed::put(arena, record.kind, record.key, record.payload);
-        self.put_entry(index, (offset, seq_delta), key_hash(record.key));
+        self.last_seq = record.seq;
+        packed::put(&mut self.hidden, record.kind, record.key, record.payload);
+        let place = (offset as u32, (record.seq - self.base_seq) as u32);
+        self.put_entry(self.len, place, key_hash(record.key));
+        self.len += 1;
         true
     }
 
     /// Lets readers see all records.
     #[inline]
     pub(crate) fn show(&mut self) {
-        let first = self.shown_bytes / WORD_BYTES;
-        let (words, rest) = self.raw.arena[first * WORD_BYTES..].as_chunks::<WORD_BYTES>();
-        let cells = &self.tail.arena[first..];
+        let cells = &self.tail.arena[self.hidden_from / WORD_BYTES..];
+        let (words, rest) = self.hidden.as_chunks::<WORD_BYTES>();
         for (cell, bytes) in cells.iter().zip(words) {
             cell.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
+        let mut last = [0; WORD_BYTES];
         if !rest.is_empty() {
-            let mut last = [0; WORD_BYTES];
             last[..rest.len()].copy_from_slice(rest);
             cells[words.len()].store(u64::from_le_bytes(last), Ordering::Relaxed);
         }
-        self.shown_bytes = self.raw.arena.len();
-        self.tail.len.store(self.len() as u32, Ordering::Release);
+        let (whole_bytes, rest_bytes) = (words.len() * WORD_BYTES, rest.len());
+        self.hidden_from += whole_bytes;
+        self.hidden.clear();
+        self.hidden.shrink_to(HIDDEN_BYTES_MAX);
+        self.hidden.extend_from_slice(&last[..rest_bytes]);
+        self.tail.len.store(self.len as u32, Ordering::Release);
     }
 
     /// Writes an entry and makes it the newest of its slot.
@@ -336,30 +343,33 @@ impl Appender {
         cell.store(slot.number(), Ordering::Release);
     }
 
-    /// Continues in a larger tail, with the same records and room for one more. The caller must
-    /// give it to readers before it appends.
+    /// Shows all records, and continues in a larger tail, with the same records and room for one
+    /// more. The caller must give it to readers before it appends.
     #[cold]
     pub(crate) fn grow(&mut self, record: &Record<'_>, limits: &TailLimits) {
+        self.show();
         let small = Arc::clone(&self.tail);
         let room = |used: usize, has: usize, needs: usize, least: usize| match used + needs > has {
             true => (has * 2).max(least).max(used + needs),
             false => has,
         };
-        let used = self.raw.arena.len().div_ceil(WORD_BYTES);
+        let used = self.used_bytes().div_ceil(WORD_BYTES);
         let needs = packed::packed_len_max(record.key, record.payload).div_ceil(WORD_BYTES);
         let most = limits.bytes_max.div_ceil(WORD_BYTES).max(used + needs);
         let words = room(used, small.arena.len(), needs, WORDS_MIN).min(most);
-        let entries = room(self.len(), small.entries.len(), 1, ENTRIES_MIN).next_power_of_two();
+        let entries = room(self.len, small.entries.len(), 1, ENTRIES_MIN).next_power_of_two();
         self.tail = Arc::new(Tail::with_room(entries, words));
-        self.raw.reserve(entries, words * WORD_BYTES);
-        self.tail.base_seq.store(self.raw.base_seq, Ordering::Relaxed);
-        self.longest_chain = 0;
-        for index in 0..self.len() {
-            let hash = (small.entries[index].link.load(Ordering::Relaxed) >> 32) as u32;
-            self.put_entry(index, self.raw.entries[index], hash);
+        for (to, from) in self.tail.arena.iter().zip(&small.arena[..used]) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        self.shown_bytes = 0;
-        self.show();
+        self.tail.base_seq.store(self.base_seq, Ordering::Relaxed);
+        self.longest_chain = 0;
+        for index in 0..self.len {
+            let (offset, seq_delta) = small.place(index);
+            let hash = (small.entries[index].link.load(Ordering::Relaxed) >> 32) as u32;
+            self.put_entry(index, (offset as u32, seq_delta), hash);
+        }
+        self.tail.len.store(self.len as u32, Ordering::Relaxed);
     }
 
     /// Begins an empty tail and returns the previous one. It reuses the memory of `spare` if that
@@ -374,9 +384,9 @@ impl Appender {
             Some(spare)
         });
         let next = reused.unwrap_or_else(|| Arc::new(Tail::with_room(entries, words)));
-        self.raw.clear();
-        self.raw.arena.shrink_to(words * WORD_BYTES);
-        (self.shown_bytes, self.longest_chain) = (0, 0);
+        self.hidden.clear();
+        (self.len, self.hidden_from, self.longest_chain) = (0, 0, 0);
+        (self.base_seq, self.last_seq) = (0, 0);
         std::mem::replace(&mut self.tail, next)
     }
 }
@@ -395,8 +405,8 @@ impl Copied {
     }
 }
 
-/// The records of a tail, or of a range of it: unsorted, without the micro hash. A copy may have a
-/// few unused bytes before the first and after the last record.
+/// A copy of a tail, or of a range of it: unsorted, without the micro hash. There may be a few
+/// unused bytes before the first and after the last record.
 #[derive(Debug, Default)]
 pub(crate) struct RawTail {
     /// Packed records.
@@ -415,19 +425,6 @@ impl RawTail {
         self.entries.iter().map(|&(offset, seq_delta)| {
             Place::at(&self.arena, offset).record(&self.arena, self.base_seq + Seq::from(seq_delta))
         })
-    }
-
-    /// Forgets all records, keeping the memory.
-    fn clear(&mut self) {
-        self.arena.clear();
-        self.entries.clear();
-        (self.base_seq, self.last_seq) = (0, 0);
-    }
-
-    /// Makes room for this many records and bytes in all.
-    fn reserve(&mut self, records: usize, bytes: usize) {
-        self.entries.reserve_exact(records - self.entries.len());
-        self.arena.reserve_exact(bytes - self.arena.len());
     }
 
     /// Bytes that it takes.

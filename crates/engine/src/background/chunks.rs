@@ -1,5 +1,7 @@
 //! Merges the chunks of active memtables on request of readers: see `state::chunk_reads`.
 
+use folddb_memtable::Memtable;
+
 use crate::edit::install;
 use crate::state::chunk_reads::Wish;
 use crate::state::engine::Engine;
@@ -22,10 +24,23 @@ pub(crate) fn merge_chunks(engine: &Engine) -> bool {
         boundaries.retain(|&boundary| boundary < published);
         boundaries.sort_unstable();
         boundaries.push(published);
+        if wish == Wish::Whole {
+            let whole = has_room_for_whole(engine, &view.active) && view.active.merge_whole(&boundaries);
+            table.chunk_reads.end_whole();
+            merged |= whole;
+            if whole {
+                continue;
+            }
+        }
         while view.active.merge_step(&boundaries) {
             merged = true;
         }
-        merged |= wish == Wish::Whole && view.active.merge_whole(&boundaries);
     }
     merged
+}
+
+/// Whether a memtable has room for a copy of itself, which its own merge counts as its bytes: else
+/// the next commit would find it full, and seal it.
+fn has_room_for_whole(engine: &Engine, memtable: &Memtable) -> bool {
+    memtable.bytes() * 2 < engine.options.memtable_bytes()
 }

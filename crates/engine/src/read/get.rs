@@ -316,16 +316,17 @@ fn view_with_memory(
     })
 }
 
+/// Notes what a reader meets in memory.
 #[inline]
-fn note_chunks(engine: &Engine, table: &TableCore, memory: &MemtableView) {
-    if table.chunk_reads.note(memory.chunks(), memory.chunk_records()) {
+pub(crate) fn note_chunks(engine: &Engine, table: &TableCore, memory: &MemtableView) {
+    if table.chunk_reads.note(memory.chunks(), memory.chunk_records(), memory.chunk_bytes()) {
         ask_for_chunk_merge(engine, table);
     }
 }
 
 /// Readers have met chunks that should be merged.
 #[cold]
-pub(crate) fn ask_for_chunk_merge(engine: &Engine, table: &TableCore) {
+fn ask_for_chunk_merge(engine: &Engine, table: &TableCore) {
     engine.work.chunked.lock().insert(table.id);
     engine.bell.ring();
 }

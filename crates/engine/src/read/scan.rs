@@ -8,7 +8,7 @@ use std::sync::Arc;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::stream::Direction;
 use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
-use folddb_memtable::{Captured, Jump, MemStream};
+use folddb_memtable::{Captured, Jump, MemStream, ReadAt};
 use folddb_merge::KWay;
 use folddb_rules::resolve::Resolver;
 use folddb_rules::time::moment;
@@ -169,9 +169,7 @@ impl Rows {
             let rows = Rows::start_on(engine, table, plan, (&view, captured))?;
             return Ok(Rows { of: Some(Arc::clone(&own.segment_map)), ..rows });
         }
-        if table.chunk_reads.note(view.active.chunks(), view.active.records() as usize) {
-            get::ask_for_chunk_merge(engine, table);
-        }
+        get::note_chunks(engine, table, &view.active.at(ReadAt::Seq(0)));
         Rows::start_on(engine, table, plan, (&view, captured))
     }
 

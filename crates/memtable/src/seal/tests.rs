@@ -48,7 +48,7 @@ fn sealed(script: &str, boundaries: &[Seq]) -> String {
     }
     let rules = FoldRules::new(Arc::new(Join));
     let mut scratch = SealScratch::default();
-    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, boundaries, tail.raw(), &mut scratch);
+    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, boundaries, tail.tail(), &mut scratch);
     let print = |entry: &Entry| {
         let record = chunk.record(entry);
         let (key, payload) = (String::from_utf8_lossy(record.key), String::from_utf8_lossy(record.payload));
@@ -97,7 +97,7 @@ fn folding_a_long_chain_copies_little() {
     }
     let rules = FoldRules::new(Arc::new(Join));
     let mut scratch = SealScratch::default();
-    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, &[], tail.raw(), &mut scratch);
+    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, &[], tail.tail(), &mut scratch);
     let expected: Vec<u8> = (1..=4096u64).flat_map(|seq| [seq as u8 | 0x80; 8]).collect();
     assert!(chunk.record(&chunk.entries[0]).payload == expected);
     assert_eq!(chunk.len(), 1);
