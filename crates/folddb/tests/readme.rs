@@ -54,14 +54,14 @@ fn library() -> folddb::Result<()> {
     // listing
     use folddb::{Durability, Options, Rules, Store, folds::Stats};
 
-    // A store is a directory. A table folds as its values are made for.
+    // A store is a directory. The type of the values sets the fold: `Stats` has `stats:f64`.
     let store = Store::create("library.folddb", Options::default())?;
     let delays = store.table("delays", Rules::sorted::<(String, String), Stats>())?;
-    delays.fold(&("UA", "EWR"), &12.5)?; // blind: reads nothing
+    delays.fold(&("UA", "EWR"), &12.5)?; // reads nothing
     delays.fold(&("UA", "EWR"), &-3.0)?;
     assert_eq!(delays.get(&("UA", "EWR"))?.map(|stats| stats.mean()), Some(4.75));
 
-    let mut batch = store.batch(); // atomic, over any tables of the store
+    let mut batch = store.batch(); // atomic, across tables
     batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).delete(&delays, &("UA", "EWR"));
     batch.commit(Durability::Sync)?;
     for row in delays.scan().prefix(&("UA",)) {
