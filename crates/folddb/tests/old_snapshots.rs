@@ -254,6 +254,26 @@ fn a_transaction_that_has_grown_old_meets_what_was_deleted_since() {
     }
 }
 
+/// Once a snapshot is no boundary, what it read may be merged with what came later and have its
+/// seq. A key that nobody has written to would then seem to be overtaken.
+#[test]
+fn a_transaction_that_has_ended_is_too_old_and_not_overtaken() {
+    let (_dir, store) = create(options(LATE).snapshot_age_max(Some(AT_ONCE)));
+    let tables = Tables::of(&store);
+    tables.sums.put(&7, &1).unwrap();
+    store.flush().unwrap();
+    tables.sums.put(&9, &1).unwrap();
+    let mut transaction = store.transaction();
+    assert_eq!(transaction.get(&tables.sums, &7).unwrap(), Some(1));
+    transaction.put(&tables.sums, &8, &100);
+    tables.sums.delete(&11).unwrap();
+    drain(&store); // it ends
+    store.flush().unwrap();
+    compact(&store, "sums");
+    let error = transaction.commit(Durability::Process).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SnapshotTooOld, "{error}");
+}
+
 #[test]
 fn the_past_of_a_table_can_be_read_at_the_seq_of_a_snapshot_that_has_ended() {
     let (_dir, store) = create(options(LATE).snapshot_age_max(Some(AT_ONCE)));

@@ -16,7 +16,8 @@
 //!
 //! Newer records stay separate while the snapshot is a boundary, which that of a transaction is
 //! until it ends. If it has ended because of its age, a delete that would be a conflict may be
-//! merged away, so the check is not valid. The index of a hashed table notes every change while a
+//! merged away, and a record may have the seq of a newer one that it was merged with. So the check
+//! is not valid, whatever it has found. The index of a hashed table notes every change while a
 //! snapshot lives; relocating a record is not a change.
 //!
 //! A value that was read and has expired by the time of the commit is a conflict, too.
@@ -186,13 +187,20 @@ impl ReadSet {
         if checked.seq == self.at.seq || self.tables.is_empty() {
             return Ok(checked);
         }
-        for read in &self.tables {
+        let unchanged = self.tables.iter().try_for_each(|read| {
             let view = read.table.view();
             read.check_memory(engine, &view, self.at.seq)?;
-            read.check_runs(engine, &view, self.at.seq)?;
-        }
-        pinned::pinned_files_at(engine, Some(self.at))?;
+            read.check_runs(engine, &view, self.at.seq)
+        });
+        self.unless_ended(engine, unchanged)?;
         Ok(checked)
+    }
+
+    /// What a check has found, if the snapshot was a boundary all the time. If it has ended, merges
+    /// have not kept the seqs of before and after it apart, so neither result means anything.
+    fn unless_ended(&self, engine: &Engine, found: Result<()>) -> Result<()> {
+        pinned::pinned_files_at(engine, Some(self.at))?;
+        found
     }
 
     /// When the first of the values that were read expires.
@@ -234,14 +242,14 @@ impl ReadSet {
         if checked == engine.published() || self.tables.is_empty() {
             return Ok(());
         }
-        for read in &self.tables {
+        let unchanged = self.tables.iter().try_for_each(|read| {
             let view = read.table.view();
             if view.runs.iter().any(|run| run.max_seq() > checked) {
                 return Err(conflict(&read.table, None));
             }
-            read.check_memory(engine, &view, checked)?;
-        }
-        pinned::pinned_files_at(engine, Some(self.at)).map(drop)
+            read.check_memory(engine, &view, checked)
+        });
+        self.unless_ended(engine, unchanged)
     }
 }
 
