@@ -74,19 +74,21 @@ pub(crate) enum Verb {
     Create(CreateArgs),
     /// List the tables of a store
     Tables(StoreArgs),
-    /// Fold rows of a file (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
+    /// Fold rows of files (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
     ///
-    /// Each row is folded into the value of its key. Rows have no identity: a file that is imported
-    /// twice counts twice. An import that is interrupted keeps the rows that are in; run again, it
-    /// would fold them a second time. So import the rest of the file, or into a new table. (Where
-    /// the latest value replaces the others, nothing is counted twice.) Without --fold, each field
-    /// of a table takes the column of its name.
+    /// Each row is folded into the value of its key. The store notes how far each file is in,
+    /// together with its rows: after an import that was interrupted the same command goes on where
+    /// that ended, and a file that is in is passed over (--again counts it again). A file is known
+    /// by its content, whatever its name is; where it has grown, the rest is read. Of a pipe
+    /// nothing is known. Without --fold, each field of a table takes the column of its name.
     ///
     /// Exit codes: 0 all rows are in, 5 some rows, or all, were bad and are not in, 3 the import
     /// stopped before the end (--strict stops at the first bad row; the rows before it stay), 2
     /// nothing was imported because the command line does not fit the file, 130 stopped by Ctrl-C,
     /// which reports how many rows are in. Rows from a pipe are committed at least once a second.
     Import(Box<ImportArgs>),
+    /// List the files that were imported into a table, and how far each is in
+    Imports(StoreTableArgs),
     /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
     ///
     /// The times at which values expire are left out, with a note if there are any; `dump` keeps

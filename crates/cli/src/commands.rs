@@ -25,6 +25,7 @@ mod head;
 mod history;
 mod import;
 mod import_dir;
+mod imports;
 mod index;
 mod load;
 mod compact;
@@ -54,6 +55,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Create(args) => create::run(&args, session),
         Verb::Tables(args) => tables::run(&args, session),
         Verb::Import(args) => import::run(&args, session),
+        Verb::Imports(args) => imports::run(&args, session),
         Verb::Export(args) => export::run(&args, session),
         Verb::ImportDir(args) => import_dir::run(&args, session),
         Verb::ExportDir(args) => export_dir::run(&args, session),

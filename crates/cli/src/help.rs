@@ -21,6 +21,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "count",
             "aggregate",
             "import",
+            "imports",
             "export",
             "import-dir",
             "export-dir",

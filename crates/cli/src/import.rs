@@ -1,9 +1,14 @@
 //! Rows from files into tables: their sources, the mapping of their columns, and the handling of
 //! bad ones.
 
+pub(crate) mod tape;
+pub(crate) mod ledger;
 pub(crate) mod sink;
 pub(crate) mod source;
+pub(crate) mod files;
+pub(crate) mod identity;
 pub(crate) mod delimited;
 pub(crate) mod rows;
 pub(crate) mod mapping;
 pub(crate) mod bad_rows;
+pub(crate) mod report;

@@ -6,6 +6,15 @@ use folddb::table_rules::TableRules;
 use folddb::{IndexRule, ParseError};
 
 use crate::failure::Failure;
+use crate::session::is_reserved;
+
+/// Refuses a name that is kept for tables of the command line's own.
+pub(crate) fn check_table_name(table: &str) -> Result<(), Failure> {
+    if !is_reserved(table) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("folddb keeps its own notes in `{table}` and the like: name another table")))
+}
 
 /// An index as it is typed: `NAME:RULE`.
 pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {

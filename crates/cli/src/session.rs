@@ -4,6 +4,7 @@
 //! In the shell all commands share the store that the shell holds open.
 
 use std::cell::RefCell;
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
@@ -207,7 +208,14 @@ impl Session {
 
     /// Creates a store.
     pub(crate) fn create(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(self.keep(Store::create(path, self.options())?))
+        let created = match Store::create(path, self.options()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let _ = clear_unfinished(path); // what is wrong there is said by the next line
+                Store::create(path, self.options())
+            }
+            created => created,
+        };
+        Ok(self.keep(created?))
     }
 
     /// Creates a store to be filled; it is removed where the command then fails without a table in
@@ -253,6 +261,30 @@ pub(crate) fn once_unlocked_within<T>(
     }
 }
 
+/// Whether a table of this name is the command line's own: it is listed only where it is named.
+pub(crate) fn is_reserved(table: &str) -> bool {
+    table.starts_with("folddb_")
+}
+
+/// Removes what a creation of a store has left that was cut short: then there is no FORMAT, which
+/// comes last. The lock shows that no other process is at it.
+fn clear_unfinished(path: &Path) -> io::Result<()> {
+    let is_of_creation = |name: &str| matches!(name, "LOCK" | "FORMAT.new") || name.starts_with("MANIFEST-");
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if !entry.file_name().to_str().is_some_and(is_of_creation) {
+            return Ok(());
+        }
+        paths.push(entry.path());
+    }
+    let lock = path.join("LOCK");
+    if !paths.contains(&lock) || fs::File::open(&lock)?.try_lock().is_err() {
+        return Ok(());
+    }
+    paths.iter().try_for_each(fs::remove_file)
+}
+
 /// Whether two paths lead to one directory.
 pub(crate) fn is_one_place(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
@@ -276,7 +308,7 @@ impl Opened {
 
     fn unknown_table(&self, name: &str) -> String {
         let tables = self.store.tables();
-        let known: Vec<&str> = tables.iter().map(String::as_str).collect();
+        let known: Vec<&str> = tables.iter().map(String::as_str).filter(|name| !is_reserved(name)).collect();
         let path = self.store.path().display();
         format!("the store {path} has no table `{name}` ({})", human::suggestion(name, &known))
     }

@@ -121,7 +121,7 @@ fn an_interrupt_while_a_script_waits_for_its_next_line_stops_it() {
 fn an_interrupt_of_a_load_from_a_pipe_says_how_many_records_are_in() {
     let place = Place::new();
     import_rows(&place, "s");
-    place.done(&["dump", "s", "--to", "rows.dump"]);
+    place.done(&["dump", "s", "t", "--to", "rows.dump"]);
     let dump = std::fs::read(place.path().join("rows.dump")).expect("the dump");
     let mut load = start(&place, &["load", "new", "-", "--create"]);
     let mut rows = load.stdin.take().expect("a pipe");

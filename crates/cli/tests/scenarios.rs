@@ -149,4 +149,5 @@ scenarios! {
     records_are_found_by_what_is_in_them: "indexes.txt",
     values_of_any_length_come_back_by_every_way_out_and_in: "long.txt",
     json_keeps_what_it_says: "json.txt",
+    files_are_imported_exactly_once: "exactly_once.txt",
 }

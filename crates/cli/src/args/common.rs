@@ -69,6 +69,14 @@ pub(crate) struct RangeArgs {
     pub(crate) at: Option<AsOf>,
 }
 
+impl RangeArgs {
+    /// Whether all keys are meant, as they are now.
+    pub(crate) fn is_all(&self) -> bool {
+        let bounds = [&self.prefix, &self.from, &self.after, &self.before, &self.through];
+        bounds.iter().all(|bound| bound.is_empty()) && self.at.is_none()
+    }
+}
+
 /// Which rows of a table, and what of them.
 #[derive(Args, Debug, Default)]
 pub(crate) struct RowsArgs {

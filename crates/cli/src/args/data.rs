@@ -109,8 +109,10 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
-    /// The file to read; `-` is stdin
-    pub(crate) file: String,
+    /// The files to read; directories and patterns ('logs/*.csv') name all files in them; `-` is
+    /// stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
     /// Create the store and the table if they do not exist
     #[arg(long)]
     pub(crate) create: bool,
@@ -167,6 +169,9 @@ pub(crate) struct ImportArgs {
     /// Stop at the first bad row
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Count files again that are in already
+    #[arg(long)]
+    pub(crate) again: bool,
     /// How long the values last
     #[command(flatten)]
     pub(crate) ttl: TtlArgs,

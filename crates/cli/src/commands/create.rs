@@ -17,6 +17,7 @@ use crate::session::{Opened, Session};
 pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failure> {
     let rules = args.table.as_ref().map(|_| rules(args)).transpose()?;
     if let (Some(table), Some(rules)) = (&args.table, &rules) {
+        rules_words::check_table_name(table)?;
         Store::check_table(table, rules, &session.options())?; // before a store is created
     }
     let store = open(args, session)?;

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::ranges;
 use crate::render::json::{self, object};
-use crate::session::{Opened, Session};
+use crate::session::{Opened, Session, is_reserved};
 
 pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure> {
     let stores = (session.read(&args.store)?, session.read_other(&args.other)?);
@@ -118,11 +118,14 @@ pub(crate) fn tables_of(
     names.extend(second.tables());
     names.sort();
     names.dedup();
-    let Some(name) = only else { return Ok(names) };
+    let Some(name) = only else {
+        names.retain(|name| !is_reserved(name)); // notes of two stores are never the same
+        return Ok(names);
+    };
     if names.iter().any(|one| one == name) {
         return Ok(vec![name.to_owned()]);
     }
-    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_reserved(name)).collect();
     let (first, second) = (first.path().display(), second.path().display());
     let known = human::suggestion(name, &known);
     Err(Failure::NotFound(format!("neither {first} nor {second} has a table `{name}` ({known})")))

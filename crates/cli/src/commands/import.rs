@@ -1,123 +1,120 @@
-//! `folddb import STORE TABLE FILE`: reads rows and folds them into a table.
+//! `folddb import STORE TABLE FILE...`: reads rows and folds them into a table.
 //!
 //! All errors of the command line are found before a store is created. Rows are written in batches
 //! as they are read, so memory is bounded for files of any size, and at the end all are synced.
+//! Each batch says how far its file is in, so that the same command goes on after any end.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use folddb::{ErrorKind, Store};
-use serde_json::{Value, json};
+use indicatif::ProgressBar;
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
-use crate::human;
 use crate::import::bad_rows::BadRows;
-use crate::import::delimited::{FIELD_LINES_MAX, Span};
+use crate::import::files;
+use crate::import::identity::{self, Known};
+use crate::import::ledger::{self, Entry, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
+use crate::import::report::Totals;
 use crate::import::rows::{BadRow, Next, Rows};
-use crate::import::sink::{Into, Raw, Refused, Sink};
+use crate::import::sink::{Counts, Into, Raw, Reached, Refused, Sink};
 use crate::import::source;
 use crate::interrupt;
-use crate::messages;
 use crate::progress;
 use crate::render::print_rows;
-use crate::rules_words::check_expires;
+use crate::rules_words::{check_expires, check_table_name};
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
     let mut stated = Stated::parse(args)?;
+    check_table_name(&args.table)?;
     check_aside(args)?;
-    if args.file == "-" && session.shared.is_some() {
+    if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let mut source = source::open(&args.file)?;
-    let bar = progress::bytes_bar(source.bytes_total, "importing");
-    let bytes_read = std::sync::Arc::clone(&source.bytes_read);
-    let format = match args.format {
-        Some(format) => format,
-        // What is said of fields is said of delimited text.
-        None if args.delimiter.is_some() || args.no_header => source::by_name(&args.file),
-        None => source::by_content(&args.file, &mut source)?,
-    };
-    let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
-    let (mut sink, mapping) = open_sink(args, &mut stated, session, &mut rows)?;
-    let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
-
+    let names = files::named(&args.files)?;
+    let first = OpenFile::open(args, &names[0])?;
+    let (mut sink, known) = open_sink(args, &mut stated, session)?;
+    let bad = BadRows::new(args.bad_rows.as_deref(), &first.rows.header())?;
     let began = Instant::now();
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
+    let bar = progress::bytes_bar(bytes_of(&names), "importing");
+    let totals = Totals { files: names.len(), ..Totals::default() };
     let mut import = Import {
-        mapping,
+        args,
+        stated,
         bad,
-        strict: args.strict,
-        read: 0,
-        written: 0,
-        left: 0,
-        empty: 0,
-        missing: None,
-        lacking: Vec::new(),
-        spans: None,
+        totals,
+        known,
+        counts: Counts::default(),
+        before: Reached::default(),
+        bar,
     };
-    let ended = import
-        .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
-    let is_all_well = import.bad.count == 0 && import.missing.is_none();
+    let ended = import.all(&mut sink, &names, first);
+    let is_all_well = import.bad.count == 0 && import.totals.missing.is_empty();
     let ended = ended.and_then(|()| sink.finish(is_all_well));
-    (import.written, import.left) = (sink.written(), sink.left());
-    bar.finish_and_clear();
+    (import.totals.written, import.totals.left) = (sink.written(), sink.left());
+    import.totals.can_go_on = sink.entry().is_some() && sink.written() > 0;
+    import.bar.finish_and_clear();
     drop(hearing);
-    let set_aside = import.bad.finish();
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
-    store.as_ref().map(|store| store.sync()).transpose()?;
-    let how = match &ended {
-        Ok(()) => "",
-        Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
-        Err(_) => ", then stopped",
-    };
-    import.report(session, &args.table, how, began.elapsed().as_secs_f64())?;
-    ended.map_err(|failure| match failure {
-        Failure::Interrupted => Failure::Reported(ExitCode::Interrupted),
-        other => other.after(import.written > 0),
-    })?;
-    set_aside?;
-    if let (Some(limit), Some(store)) = (args.show, &store)
-        && store.tables().contains(&args.table)
-    {
-        let table = store.known_table(&args.table)?;
-        let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
-        let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-        print_rows::print(&mut session.out, &table, &rows, format, None)?;
-    }
-    store.map(Opened::close).transpose()?;
-    match import.bad.count > 0 || import.missing.is_some() {
-        true => Err(Failure::Reported(ExitCode::NotAllIn)),
-        false => Ok(()),
-    }
+    import.end(session, store, ended, began)
 }
 
-/// The file for bad rows must not be the one that is read.
+/// The file for bad rows must not be one that is read.
 fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
     let Some(aside) = &args.bad_rows else { return Ok(()) };
-    let same = match (aside.canonicalize(), Path::new(&args.file).canonicalize()) {
+    let is_same = |file: &String| match (aside.canonicalize(), Path::new(file).canonicalize()) {
         (Ok(aside), Ok(file)) => aside == file,
         _ => false,
     };
-    if same {
+    if args.files.iter().any(is_same) {
         return Err(Failure::Usage("--bad-rows names the file that is read; name another".to_owned()));
     }
     Ok(())
 }
 
-/// Opens the table, or determines everything needed to create it, if requested.
+/// The bytes of all files; none if one is a pipe.
+fn bytes_of(names: &[String]) -> Option<u64> {
+    let bytes =
+        |name: &String| std::fs::metadata(name).ok().filter(|facts| facts.is_file()).map(|facts| facts.len());
+    names.iter().map(bytes).sum()
+}
+
+/// A file that is open, its header read.
+struct OpenFile {
+    rows: Rows,
+    /// How much of it is read.
+    bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl OpenFile {
+    fn open(args: &ImportArgs, name: &str) -> Result<OpenFile, Failure> {
+        let mut source = source::open(name)?;
+        let bytes_read = std::sync::Arc::clone(&source.bytes_read);
+        let format = match args.format {
+            Some(format) => format,
+            // What is said of fields is said of delimited text.
+            None if args.delimiter.is_some() || args.no_header => source::by_name(name),
+            None => source::by_content(name, &mut source)?,
+        };
+        let rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
+        Ok(OpenFile { rows, bytes_read })
+    }
+}
+
+/// Opens the table, or determines everything needed to create it, if requested. Also returns what
+/// was imported into it.
 fn open_sink<'a>(
     args: &'a ImportArgs,
     stated: &mut Stated,
     session: &'a Session,
-    rows: &mut Rows,
-) -> Result<(Sink<'a>, Mapping), Failure> {
+) -> Result<(Sink<'a>, Vec<Entry>), Failure> {
     let store = match session.write(&args.store) {
         Ok(store) => Some(store),
         Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound && args.create => None,
@@ -138,7 +135,6 @@ fn open_sink<'a>(
     if args.ttl.ttl.is_some() {
         check_expires(&args.table, &rules)?;
     }
-    let mapping = Mapping::bind(stated, &rules, rows)?;
     let into = Into {
         path: &args.store,
         table: &args.table,
@@ -154,86 +150,196 @@ fn open_sink<'a>(
                 format!("--sorted loads a new table, and `{}` exists; leave --sorted out", args.table);
             return Err(Failure::Usage(message));
         }
-        return Ok((Sink::of_table(session, into, store.clone(), table), mapping));
+        let known = ledger::entries(store, Some(&args.table))?.into_iter().map(|(_, entry)| entry).collect();
+        return Ok((Sink::of_table(session, into, store.clone(), table), known));
     }
     let rules = Store::check_table(&args.table, &rules, &session.options())?;
-    Ok((Sink::to_come(session, into, store, rules), mapping))
+    Ok((Sink::to_come(session, into, store, rules), Vec::new()))
 }
 
 /// A running import.
-struct Import {
-    mapping: Mapping,
+struct Import<'a> {
+    args: &'a ImportArgs,
+    stated: Stated,
     bad: BadRows,
-    strict: bool,
-    read: u64,
-    written: u64,
-    /// Rows that were read and not written, since the import stopped.
-    left: u64,
-    /// Rows that had nothing to fold.
-    empty: u64,
-    /// Which fields no row had, in words.
-    missing: Option<String>,
-    /// Which fields some rows lacked, and how many.
-    lacking: Vec<(String, u64)>,
-    /// How many rows had a field of many lines, and where the first of them is.
-    spans: Option<(u64, Span)>,
+    totals: Totals,
+    /// The files that are in, wholly or in part.
+    known: Vec<Entry>,
+    /// The rows of the present file.
+    counts: Counts,
+    /// Where the present row begins, if a bad one ends the import.
+    before: Reached,
+    bar: ProgressBar,
 }
 
-impl Import {
-    /// Imports all rows, and commits the rows before a failing one.
-    fn all(
+impl Import<'_> {
+    /// Imports all files, the first of which is open.
+    fn all(&mut self, sink: &mut Sink<'_>, names: &[String], first: OpenFile) -> Result<(), Failure> {
+        let mut first = Some(first);
+        let mut bytes_before = 0;
+        for name in names {
+            self.bar.set_position(bytes_before);
+            self.file(sink, name, first.take(), bytes_before)?;
+            bytes_before += std::fs::metadata(name).map_or(0, |facts| facts.len());
+        }
+        Ok(())
+    }
+
+    /// Imports a file, unless it is in already.
+    fn file(
+        &mut self,
+        sink: &mut Sink<'_>,
+        name: &str,
+        open: Option<OpenFile>,
+        bytes_before: u64,
+    ) -> Result<(), Failure> {
+        let disk = identity::on_disk(name)?;
+        let known = match &disk {
+            Some(disk) if !self.args.again => identity::find(name, disk, &self.known)?,
+            _ => Known::New,
+        };
+        let before = match known {
+            Known::In(entry) => {
+                self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
+                return Ok(());
+            }
+            Known::UpTo(entry) => Some(*entry),
+            Known::New => None,
+        };
+        let mut open = match open {
+            Some(open) => open,
+            None => OpenFile::open(self.args, name)?,
+        };
+        let rows = &mut open.rows;
+        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), rows)?;
+        self.counts = Counts::default();
+        if let Some(entry) = &before {
+            self.go_on(rows, entry)?;
+        }
+        self.bad.begin_file((self.totals.files > 1).then_some(name));
+        let entry = disk.map(|disk| self.entry(name, disk, before));
+        sink.begin_file(entry);
+        self.totals.files_read += 1;
+        let bytes_read = open.bytes_read;
+        let bar = self.bar.clone();
+        let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
+        let ended = self.rows_of(sink, rows, mapping, progress);
+        self.known.retain(|known| sink.entry().is_none_or(|entry| entry.number != known.number));
+        self.known.extend(sink.entry().cloned());
+        ended
+    }
+
+    /// The record of a file, new or known up to a row.
+    fn entry(&mut self, name: &str, disk: OnDisk, before: Option<Entry>) -> Entry {
+        let how = self.stated.how(self.args);
+        if let Some(entry) = before {
+            self.totals.went_on.push(Entry { file: name.to_owned(), ..entry.clone() });
+            return Entry { file: name.to_owned(), disk, how, done: false, ..entry };
+        }
+        let earlier = self.known.iter().rev().find(|entry| entry.disk.path == disk.path);
+        if let (Some(earlier), false) = (earlier, self.args.again) {
+            self.totals.changed.push(Entry { file: name.to_owned(), ..earlier.clone() });
+        }
+        let number = self.known.iter().map(|entry| entry.number + 1).max().unwrap_or(1);
+        Entry { number, file: name.to_owned(), disk, how, ..Entry::default() }
+    }
+
+    /// Goes on in a file where its record ends.
+    fn go_on(&mut self, rows: &mut Rows, entry: &Entry) -> Result<(), Failure> {
+        let how = self.stated.how(self.args);
+        if !entry.done && entry.how != how {
+            return Err(Failure::Usage(format!(
+                "the import of {} was broken off at row {}, with {}; this one is with {how}: go on with those \
+                 options, or count the file from its beginning with --again",
+                entry.file,
+                entry.read + entry.skip,
+                entry.how
+            )));
+        }
+        if !rows.go_on_at(&entry.mark())? {
+            return Err(Failure::Refused(format!(
+                "{} changes while it is read: import it again",
+                entry.file
+            )));
+        }
+        self.counts = Counts { read: entry.read, bad: entry.bad, empty: entry.empty };
+        while self.counts.read < entry.read + entry.skip {
+            interrupt::check()?;
+            match rows.advance()? {
+                Next::End => return Ok(()),
+                Next::Wait => {}
+                Next::Row | Next::Bad(_) => self.counts.read += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Imports all rows of a file, and commits the rows before a failing one.
+    fn rows_of(
         &mut self,
         sink: &mut Sink<'_>,
         rows: &mut Rows,
-        optional: &[String],
+        mapping: Mapping,
         progress: impl FnMut(),
     ) -> Result<(), Failure> {
-        let ended = self.read_all(sink, rows, progress);
-        self.spans = rows.spans();
-        self.missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
-        let lacking = rows.lacking_fields(optional).into_iter();
-        self.lacking = lacking.map(|(name, rows)| (name.to_owned(), rows)).collect();
-        if let (Some(missing), 0) = (&self.missing, sink.written()) {
+        let ended = self.read_all(sink, rows, mapping, progress);
+        let optional = &self.args.optional;
+        self.totals.add_spans(rows.spans());
+        let missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
+        for (name, rows) in rows.lacking_fields(optional) {
+            *self.totals.lacking.entry(name.to_owned()).or_default() += rows;
+        }
+        if let (Some(missing), 0) = (&missing, sink.written()) {
             // Nothing is imported yet: the user may fix the command line and run it again.
             return Err(Failure::Usage(format!(
                 "{missing}; nothing is imported (if no row needs it: --optional FIELD)"
             )));
         }
-        let committed = sink.commit();
+        self.totals.missing.extend(missing);
+        let reached = match (&ended, self.args.strict) {
+            (Err(Failure::Reported(_)), true) => self.before,
+            _ => Reached { mark: rows.mark(), counts: self.counts },
+        };
+        let committed = sink.commit(&reached);
         self.note_refused(sink)?;
-        ended.and(committed)
+        let reached = Reached { counts: self.counts, ..reached };
+        ended.and_then(|()| committed.and_then(|()| sink.end_file(&reached)))
     }
 
     fn read_all(
         &mut self,
         sink: &mut Sink<'_>,
         rows: &mut Rows,
+        mut mapping: Mapping,
         mut progress: impl FnMut(),
     ) -> Result<(), Failure> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         loop {
             interrupt::check()?;
+            if self.args.strict {
+                self.before = Reached { mark: rows.mark(), counts: self.counts };
+            }
             let row = match rows.advance()? {
                 Next::End => return Ok(()),
                 Next::Wait => None,
                 Next::Bad(bad) => Some(Err(bad)),
-                Next::Row => Some(self.mapping.fill(rows, sink.rules(), &mut key, &mut value)),
+                Next::Row => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),
             };
-            self.read += u64::from(row.is_some());
-            let written = match row {
-                None => Ok(()),
-                Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows)),
+            self.counts.read += u64::from(row.is_some());
+            self.totals.read += u64::from(row.is_some());
+            match row {
+                None => {}
+                Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows), self.counts),
                 Some(Ok(false)) => {
-                    self.empty += 1;
-                    Ok(())
+                    self.counts.empty += 1;
+                    self.totals.empty += 1;
                 }
-                Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad),
-            };
-            let is_full = sink.is_full();
-            let written = written.and_then(|()| if is_full { sink.commit() } else { Ok(()) });
-            self.note_refused(sink)?;
-            written?;
-            if is_full {
+                Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad)?,
+            }
+            if sink.is_full() {
+                let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
+                self.note_refused(sink)?;
+                committed?;
                 progress();
             }
         }
@@ -255,83 +361,55 @@ impl Import {
     }
 
     fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
+        self.counts.bad += 1;
         self.bad.add(line, &raw.unwrap_or_default(), bad)?;
-        if self.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
+        if self.args.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 
-    fn report(&self, session: &mut Session, table: &str, how: &str, seconds: f64) -> Result<(), Failure> {
-        let whole = how.is_empty();
-        let bad_rows = self
-            .bad
-            .listed
-            .iter()
-            .map(|(line, bad)| json!({ "line": line, "column": bad.column, "reason": bad.reason }));
-        let report = json!({
-            "table": table,
-            "rows_read": self.read,
-            "rows_imported": self.written,
-            "rows_empty": self.empty,
-            "rows_bad": self.bad.count,
-            "rows_left": self.left,
-            "bad_rows": bad_rows.collect::<Value>(),
-            "missing": self.missing,
-            "lacking": self.lacking.iter().cloned().collect::<BTreeMap<String, u64>>(),
-            "long_fields": self.spans.map_or(Value::Null, |(rows, first)| {
-                json!({ "rows": rows, "line": first.line, "lines": first.lines })
-            }),
-            "whole": whole,
-            "seconds": seconds,
-        });
-        if session.globals.json {
-            return session.report(&report, |_| Ok(()));
+    /// Reports, and says by its result whether all rows are in.
+    fn end(
+        mut self,
+        session: &mut Session,
+        store: Option<Opened>,
+        ended: Result<(), Failure>,
+        began: Instant,
+    ) -> Result<(), Failure> {
+        let set_aside = self.bad.finish();
+        store.as_ref().map(|store| store.sync()).transpose()?;
+        let how = match &ended {
+            Ok(()) => "",
+            Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
+            Err(_) => ", then stopped",
+        };
+        if let (Err(failure), 0, true) = (&ended, self.totals.files_read, self.totals.passed.is_empty())
+            && !matches!(failure, Failure::Interrupted)
+        {
+            return ended; // before anything was read
         }
-        messages::print(&self.summary(table, how, seconds));
-        for line in self.bad.lines() {
-            messages::print(&format!("  {line}"));
+        let seconds = began.elapsed().as_secs_f64();
+        self.totals.report(session, &self.args.table, &self.bad, (how, seconds))?;
+        ended.map_err(|failure| match failure {
+            Failure::Interrupted => Failure::Reported(ExitCode::Interrupted),
+            other => other.after(self.totals.written > 0),
+        })?;
+        set_aside?;
+        if let Some(store) = &store {
+            show(self.args, session, store)?;
         }
-        for (name, rows) in &self.lacking {
-            let lack = if *rows == 1 { "has" } else { "have" };
-            let rows = human::plural(*rows, "row");
-            messages::print(&format!(
-                "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
-            ));
+        store.map(Opened::close).transpose()?;
+        match self.bad.count > 0 || !self.totals.missing.is_empty() {
+            true => Err(Failure::Reported(ExitCode::NotAllIn)),
+            false => Ok(()),
         }
-        if let Some((rows, first)) = self.spans {
-            messages::print(&format!("  {}", long_field(rows, first)));
-        }
-        if let (Some(missing), true) = (&self.missing, whole) {
-            messages::print(&format!("  {missing} (if no row needs it: --optional FIELD)"));
-        }
-        Ok(())
-    }
-
-    fn summary(&self, table: &str, how: &str, seconds: f64) -> String {
-        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), table);
-        if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-            text.push_str(&format!(" in {seconds:.2} s"));
-        }
-        text.push_str(how);
-        if self.left > 0 && self.written > 0 {
-            text.push_str(&format!("; {} read and not written", human::plural(self.left, "row")));
-        }
-        if self.empty > 0 {
-            text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
-        }
-        if self.bad.count > 0 {
-            text.push_str(&format!("; {} not imported:", human::plural(self.bad.count, "bad row")));
-        }
-        text
     }
 }
 
-/// What is reported about fields of many lines.
-fn long_field(rows: u64, Span { line, lines }: Span) -> String {
-    let what = match rows {
-        1 => format!("a field spans {lines} lines, from line {line} on"),
-        _ => format!(
-            "{} have a field of more than {FIELD_LINES_MAX} lines; the first spans {lines}, from line {line} on",
-            human::plural(rows, "row")
-        ),
-    };
-    format!("{what}: if it is no text with line breaks, a quote is stray")
+/// Prints the first rows of the table, if that is asked for.
+fn show(args: &ImportArgs, session: &mut Session, store: &Opened) -> Result<(), Failure> {
+    let Some(limit) = args.show.filter(|_| store.tables().contains(&args.table)) else { return Ok(()) };
+    let table = store.known_table(&args.table)?;
+    let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
+    let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
+    print_rows::print(&mut session.out, &table, &rows, format, None)?;
+    Ok(())
 }

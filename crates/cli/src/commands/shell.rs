@@ -35,7 +35,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::interrupt::{self, Hearing};
 use crate::messages;
-use crate::session::{Begun, Session};
+use crate::session::{Begun, Session, is_reserved};
 
 /// The output of `help`: one screen.
 const HELP: &str =
@@ -47,7 +47,7 @@ const HELP: &str =
   delete TABLE KEY...           or: --range FROM TO, or --prefix KEY
   begin   commit   abort        put, fold, delete together, seen by reads; commit --durability sync
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
-  import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
+  import TABLE FILE... --key COLUMNS [--fold 'field: fold = column, ...'] [--create]   imports TABLE
   export TABLE --to FILE        rows as CSV, TSV or NDJSON, compressed if FILE ends in .gz
   import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
@@ -480,7 +480,7 @@ impl Completer for Words {
         let known = if before[..start].trim().is_empty() {
             &self.verbs
         } else {
-            tables = self.store.tables();
+            tables = self.store.tables().into_iter().filter(|name| !is_reserved(name)).collect();
             &tables
         };
         let fits = known.iter().filter(|word| word.starts_with(&before[start..]));

@@ -11,6 +11,7 @@ use crate::commands::diff;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::import::ledger;
 use crate::interrupt;
 use crate::messages;
 use crate::ranges;
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
                 let report = synchronize(&to, &theirs, args);
                 let report = report.map_err(|failure| ended_early(failure, before, state(&to)))?;
                 report_synced(session, name, &report)?;
+                if args.range.is_all() && !args.keep {
+                    ledger::copy(&from, &to, name)?; // its rows are those of the same files now
+                }
                 report.found.failing == 0
             }
         };

@@ -8,12 +8,12 @@ use crate::args::StoreArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::render::table;
-use crate::session::Session;
+use crate::session::{Session, is_reserved};
 
 pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let (mut rows, mut report) = (Vec::new(), Vec::new());
-    for name in store.tables() {
+    for name in store.tables().into_iter().filter(|name| !is_reserved(name)) {
         let table = store.known_table(&name)?;
         let (stats, rules) = (table.stats()?, table.rules().as_table_rules());
         let indexes: Vec<String> = table.indexes().iter().map(|index| index.rule.to_string()).collect();

@@ -18,9 +18,30 @@ const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"]
 pub(crate) struct BadRows {
     /// How many there were.
     pub(crate) count: u64,
-    /// The first of them: line, and what is wrong.
-    pub(crate) listed: Vec<(u64, BadRow)>,
+    /// The first of them: file, line, and what is wrong.
+    pub(crate) listed: Vec<Listed>,
+    /// The present file: its number, and its name, if there are several.
+    file: (usize, Option<String>),
     aside: Option<Aside>,
+}
+
+/// A bad row that is reported.
+pub(crate) struct Listed {
+    number: usize,
+    /// The file, if there are several.
+    pub(crate) file: Option<String>,
+    pub(crate) line: u64,
+    pub(crate) bad: BadRow,
+}
+
+impl Listed {
+    /// Where it is, in words.
+    pub(crate) fn place(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{file} line {}", self.line),
+            None => format!("line {}", self.line),
+        }
+    }
 }
 
 struct Aside {
@@ -35,7 +56,12 @@ impl BadRows {
     /// reason, and the row as it was.
     pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
         let aside = file.map(|path| Aside::create(path, header)).transpose()?;
-        Ok(BadRows { count: 0, listed: Vec::new(), aside })
+        Ok(BadRows { count: 0, listed: Vec::new(), file: (0, None), aside })
+    }
+
+    /// What follows are rows of the next file, which is named if there are several.
+    pub(crate) fn begin_file(&mut self, name: Option<&str>) {
+        self.file = (self.file.0 + 1, name.map(str::to_owned));
     }
 
     /// Whether rows are needed as they were in the file.
@@ -49,8 +75,9 @@ impl BadRows {
         if let Some(aside) = &mut self.aside {
             aside.write(line, raw, &bad)?;
         }
-        let at = self.listed.partition_point(|(listed, _)| *listed <= line);
-        self.listed.insert(at, (line, bad));
+        let (number, file) = self.file.clone();
+        let at = self.listed.partition_point(|listed| (listed.number, listed.line) <= (number, line));
+        self.listed.insert(at, Listed { number, file, line, bad });
         self.listed.truncate(LISTED_MAX);
         Ok(())
     }
@@ -67,7 +94,7 @@ impl BadRows {
     /// The lines that report them.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> =
-            self.listed.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
+            self.listed.iter().map(|listed| format!("{}: {}", listed.place(), listed.bad)).collect();
         let unlisted = self.count - self.listed.len() as u64;
         if unlisted > 0 {
             lines.push(format!("and {} more", human::count(unlisted)));
@@ -82,7 +109,7 @@ impl BadRows {
     fn likely_null(&self) -> Option<&'static str> {
         let blamed = |null: &&str| {
             let quoted = [format!("`{null}`"), format!("{null:?}")];
-            self.listed.iter().any(|(_, bad)| quoted.iter().any(|quoted| bad.reason.contains(quoted)))
+            self.listed.iter().any(|listed| quoted.iter().any(|quoted| listed.bad.reason.contains(quoted)))
         };
         USUAL_NULLS.into_iter().find(blamed)
     }

@@ -19,6 +19,8 @@ use std::io::{self, BufRead};
 
 use csv::ByteRecord;
 
+use crate::import::tape::Tape;
+
 const QUOTE: u8 = b'"';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -80,6 +82,9 @@ pub(crate) struct Records {
     text: Vec<u8>,
     /// Where the next record begins, or the text between it and the last.
     begin: usize,
+    /// The content before `begin`, and how much of the text it has taken.
+    tape: Tape,
+    taped: usize,
     /// The line of `begin`, from 1.
     line: u64,
     /// The byte before `begin` is a `\r`; its `\n` may follow.
@@ -110,6 +115,8 @@ impl Records {
             bytes_max,
             text: Vec::new(),
             begin: 0,
+            tape: Tape::new(),
+            taped: 0,
             line: 1,
             after_return: false,
             passes_line: false,
@@ -120,6 +127,39 @@ impl Records {
             record_line: 0,
             record_lines: 0,
             span: None,
+        }
+    }
+
+    /// Whether the place behind the present record is inside a line that is passed over.
+    pub(crate) fn is_inside_line(&self) -> bool {
+        self.passes_line
+    }
+
+    /// The content that is processed, and the line there.
+    pub(crate) fn processed(&mut self) -> (&Tape, u64) {
+        self.tape.feed(&self.text[self.taped..self.begin]);
+        self.taped = self.begin;
+        (&self.tape, self.line)
+    }
+
+    /// Passes what is before a place behind a record, which is on this line. False if the text ends
+    /// before.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub(crate) fn pass_to(&mut self, bytes: u64, line: u64) -> io::Result<bool> {
+        loop {
+            let passed = self.processed().0.bytes();
+            let wanted = usize::try_from(bytes.saturating_sub(passed)).unwrap_or(usize::MAX);
+            let there = self.text.len() - self.begin;
+            self.begin += wanted.min(there);
+            if wanted <= there {
+                (self.line, self.after_return, self.passes_line) = (line, false, false);
+                return Ok(true);
+            }
+            if self.read_on()? == More::End {
+                return Ok(false);
+            }
         }
     }
 
@@ -316,6 +356,8 @@ impl Records {
             self.is_ended = true;
             return Ok(More::End);
         }
+        self.tape.feed(&self.text[self.taped..self.begin]);
+        self.taped = 0;
         self.text.drain(..std::mem::take(&mut self.begin));
         self.text.extend_from_slice(read);
         self.reader.consume(len);

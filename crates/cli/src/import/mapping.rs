@@ -55,6 +55,22 @@ impl Stated {
         })
     }
 
+    /// The options that make rows of a file, as they are typed.
+    pub(crate) fn how(&self, args: &ImportArgs) -> String {
+        let mut how = format!("--key '{}'", self.key_columns.join(","));
+        let mut add = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                how.push_str(&format!(" {name} '{value}'"));
+            }
+        };
+        add("--fold", args.fold.as_deref());
+        add("--value", args.value.as_deref());
+        if args.value_json {
+            how.push_str(" --value-json");
+        }
+        how
+    }
+
     /// Takes the columns of the key from the names in an existing table, if none are given.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Found, Records, Span};
 use crate::import::source::Source;
+use crate::import::tape::{Mark, Tape};
 
 /// Longest row of a file, in bytes.
 const ROW_BYTES_MAX: usize = 128 << 20;
@@ -100,6 +101,8 @@ struct Ndjson {
     reader: Box<dyn BufRead>,
     columns: Vec<String>,
     text: Vec<u8>,
+    /// What was read.
+    tape: Tape,
     /// Which columns no row has had so far, and which fields the rows had instead.
     unseen: Unseen,
     /// The text is the beginning of a line; the reader had no more yet.
@@ -162,7 +165,8 @@ impl Rows {
             InputFormat::Ndjson => {
                 let (columns, text, object) = (Vec::new(), Vec::new(), Vec::new());
                 let unseen = Unseen::default();
-                Form::Ndjson(Ndjson { reader, columns, text, unseen, is_partial: false, object })
+                let tape = Tape::new();
+                Form::Ndjson(Ndjson { reader, columns, text, tape, unseen, is_partial: false, object })
             }
         };
         Ok(Rows { source_name: name, nulls: nulls.to_vec(), line: 0, form })
@@ -179,6 +183,34 @@ impl Rows {
     /// The line on which the present row begins.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// The place behind the present row; none if reading cannot go on there.
+    pub(crate) fn mark(&mut self) -> Option<Mark> {
+        match &mut self.form {
+            Form::Delimited(form) if !form.pending.is_empty() || form.records.is_inside_line() => None,
+            Form::Delimited(form) => {
+                let (tape, line) = form.records.processed();
+                Some(Mark { content: tape.content(), line })
+            }
+            Form::Ndjson(form) => Some(Mark { content: form.tape.content(), line: self.line }),
+        }
+    }
+
+    /// Goes on at a place, which is the same one if all before it is the same; false if it is not.
+    pub(crate) fn go_on_at(&mut self, mark: &Mark) -> Result<bool, Failure> {
+        let passed = match &mut self.form {
+            _ if mark.content.bytes == 0 => return Ok(true),
+            Form::Delimited(form) => {
+                form.pending.clear();
+                form.records.pass_to(mark.content.bytes, mark.line)
+            }
+            Form::Ndjson(form) => form.pass_to(mark.content.bytes),
+        };
+        let name = &self.source_name;
+        let passed = passed.map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
+        self.line = mark.line;
+        Ok(passed && self.mark().is_some_and(|here| here.content == mark.content))
     }
 
     /// Moves to the next row.
@@ -447,13 +479,29 @@ impl Ndjson {
         }))
     }
 
+    /// Passes what is before a place; false if the text ends before.
+    fn pass_to(&mut self, bytes: u64) -> std::io::Result<bool> {
+        while self.tape.bytes() < bytes {
+            let read = self.reader.fill_buf()?;
+            if read.is_empty() {
+                return Ok(false);
+            }
+            let wanted = usize::try_from(bytes - self.tape.bytes()).unwrap_or(usize::MAX).min(read.len());
+            self.tape.feed(&read[..wanted]);
+            self.reader.consume(wanted);
+        }
+        Ok(true)
+    }
+
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
         loop {
             if !std::mem::take(&mut self.is_partial) {
                 self.text.clear();
             }
             let left = (ROW_BYTES_MAX - self.text.len()) as u64;
+            let begun = self.text.len();
             let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
+            self.tape.feed(&self.text[begun..]);
             self.is_partial = read.is_err();
             read?;
             if self.text.is_empty() {

@@ -7,6 +7,11 @@
 //! A row that the store refuses (a term of it is too long for an index, or folding it makes a value
 //! too long) is found when its batch is committed. The batch is then written in halves, down to the
 //! refused rows, so that all others are in.
+//!
+//! **Exactly once.** Each batch has the record of its file (`ledger.rs`), which says up to which
+//! row the file is in. Loaded rows appear all at once: the records are written before that, and
+//! count once the table exists. A value that is too long for a batch ([`VALUE_BYTES_MAX`]) is
+//! written alone, and its record after it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,6 +24,8 @@ use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Error, ErrorKind, Lif
 
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::import::ledger::{self, Entry, Ledger};
+use crate::import::tape::Mark;
 use crate::session::{Opened, Session};
 
 /// A batch is committed when it has this many ops, or this many bytes.
@@ -48,6 +55,27 @@ pub(crate) struct Sink<'a> {
     refusals: u64,
     /// Those that are not reported yet.
     refused: Vec<Refused>,
+    /// The records of imports, once one is written.
+    ledger: Option<Ledger>,
+    /// The file that is read, as it is noted with the last batch; none of a pipe.
+    entry: Option<Entry>,
+    /// Files whose rows are loaded.
+    loaded: Vec<Entry>,
+}
+
+/// How many rows of a file were read, and what became of those that were not written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) read: u64,
+    pub(crate) bad: u64,
+    pub(crate) empty: u64,
+}
+
+/// How far reading is: the place, if reading may go on there, and what was read up to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    pub(crate) mark: Option<Mark>,
+    pub(crate) counts: Counts,
 }
 
 /// Rows that are to be committed.
@@ -66,6 +94,8 @@ struct Row {
     key: Range<usize>,
     value: Range<usize>,
     raw: Raw,
+    /// Up to this row.
+    counts: Counts,
 }
 
 /// A row as it was in the file, if that is kept for the file of bad rows.
@@ -137,7 +167,20 @@ impl<'a> Sink<'a> {
             left: 0,
             refusals: 0,
             refused: Vec::new(),
+            ledger: None,
+            entry: None,
+            loaded: Vec::new(),
         }
+    }
+
+    /// What follows are rows of this file, after those that its record has.
+    pub(crate) fn begin_file(&mut self, entry: Option<Entry>) {
+        self.entry = entry;
+    }
+
+    /// The file, as it is noted with the last batch.
+    pub(crate) fn entry(&self) -> Option<&Entry> {
+        self.entry.as_ref()
     }
 
     /// The store, if there is one by now.
@@ -165,17 +208,12 @@ impl<'a> Sink<'a> {
         std::mem::take(&mut self.refused)
     }
 
-    /// Takes a row. One that is too long for a batch is written at once, after those before it.
-    pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8], raw: Raw) -> Result<(), Failure> {
+    /// Takes a row.
+    pub(crate) fn write(&mut self, line: u64, key: &[u8], value: &[u8], raw: Raw, counts: Counts) {
         if self.waiting.rows.is_empty() {
             self.since = Instant::now();
         }
-        let is_long = value.len() > VALUE_BYTES_MAX;
-        if is_long {
-            self.commit()?;
-        }
-        self.waiting.push(line, key, value, raw);
-        if is_long { self.commit() } else { Ok(()) }
+        self.waiting.push((line, counts), key, value, raw);
     }
 
     /// Creates the table, and its store, if they do not exist.
@@ -187,6 +225,7 @@ impl<'a> Sink<'a> {
             Some(store) => store,
             None => self.session.create_to_fill(self.into.path)?,
         };
+        ledger::forget(&store, self.into.table)?; // of an earlier table of this name
         let (store, rules) = (self.store.insert(store), self.rules.as_table_rules().clone());
         self.table = Some(match self.into.is_sorted {
             true => {
@@ -213,7 +252,7 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// A failure that is not that of a single row, or the first refused row of a strict import:
     /// rows after it are not written.
-    pub(crate) fn commit(&mut self) -> Result<(), Failure> {
+    pub(crate) fn commit(&mut self, reached: &Reached) -> Result<(), Failure> {
         if self.waiting.rows.is_empty() {
             return Ok(());
         }
@@ -221,12 +260,38 @@ impl<'a> Sink<'a> {
         let (settled, rows) = (self.settled(), waiting.rows.len());
         let done = self.make().and_then(|()| match self.into.is_sorted {
             true => (0..rows).try_for_each(|row| self.load(&mut waiting, row)),
-            false => self.put(&mut waiting, 0..rows),
+            false => self.put(&mut waiting, 0..rows, reached),
         });
         self.left += rows as u64 - (self.settled() - settled);
         waiting.clear();
         self.waiting = waiting;
         done
+    }
+
+    /// Notes that the present file is in: it has been read to its end, and its rows are committed.
+    pub(crate) fn end_file(&mut self, reached: &Reached) -> Result<(), Failure> {
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        advance(entry, reached);
+        entry.done = true;
+        match &self.table {
+            None => return Ok(()),
+            Some(Made::Load { .. }) => self.loaded.push(entry.clone()),
+            Some(Made::Batches { .. }) => self.open_ledger()?,
+        }
+        if let (Some(Made::Batches { batch, .. }), Some(ledger), Some(entry)) =
+            (&mut self.table, &self.ledger, &self.entry)
+        {
+            ledger.note(batch, self.into.table, entry)?;
+            batch.commit(self.into.durability)?;
+        }
+        Ok(())
+    }
+
+    fn open_ledger(&mut self) -> Result<(), Failure> {
+        if let (None, Some(_), Some(store)) = (&self.ledger, &self.entry, &self.store) {
+            self.ledger = Some(Ledger::of(store)?);
+        }
+        Ok(())
     }
 
     /// How many rows are written, loaded, or refused.
@@ -236,34 +301,63 @@ impl<'a> Sink<'a> {
     }
 
     /// Commits these rows: all at once, or where the store refuses one of them, in halves.
-    fn put(&mut self, waiting: &mut Waiting, rows: Range<usize>) -> Result<(), Failure> {
-        match self.put_at_once(waiting, rows.clone()) {
-            Ok(()) => {
-                self.written += rows.len() as u64;
-                Ok(())
+    fn put(&mut self, waiting: &mut Waiting, rows: Range<usize>, reached: &Reached) -> Result<(), Failure> {
+        match self.put_at_once(waiting, rows.clone(), reached) {
+            Ok(()) => Ok(()),
+            Err(Failure::Store(error)) if rows.len() == 1 && is_of_a_row(&error) => {
+                self.refuse(&mut waiting.rows[rows.start], error)
             }
-            Err(error) if !is_of_a_row(&error) => Err(error.into()),
-            Err(error) if rows.len() == 1 => self.refuse(&mut waiting.rows[rows.start], error),
-            Err(_) => {
-                let middle = rows.start + rows.len() / 2;
-                self.put(waiting, rows.start..middle)?;
-                self.put(waiting, middle..rows.end)
-            }
+            Err(Failure::Store(error)) if is_of_a_row(&error) => self.put_halves(waiting, rows, reached),
+            Err(failure) => Err(failure),
         }
     }
 
-    fn put_at_once(&mut self, waiting: &Waiting, rows: Range<usize>) -> Result<(), Error> {
+    fn put_halves(
+        &mut self,
+        waiting: &mut Waiting,
+        rows: Range<usize>,
+        reached: &Reached,
+    ) -> Result<(), Failure> {
+        let middle = rows.start + rows.len() / 2;
+        let counts = waiting.rows[middle - 1].counts;
+        self.put(waiting, rows.start..middle, &Reached { mark: None, counts })?;
+        self.put(waiting, middle..rows.end, reached)
+    }
+
+    fn put_at_once(
+        &mut self,
+        waiting: &mut Waiting,
+        rows: Range<usize>,
+        reached: &Reached,
+    ) -> Result<(), Failure> {
+        self.open_ledger()?;
+        let is_long = |row: &Row| row.value.len() > VALUE_BYTES_MAX;
+        if rows.len() > 1 && waiting.rows[rows.clone()].iter().any(is_long) {
+            return self.put_halves(waiting, rows, reached); // down to the long one alone
+        }
         let Into { lifetime, durability, .. } = self.into;
         let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
         let table = table.with_durability(durability).with_lifetime(lifetime);
-        for row in &waiting.rows[rows] {
+        for row in &waiting.rows[rows.clone()] {
             let (key, value) = waiting.key_and_value(row);
-            if value.len() > VALUE_BYTES_MAX {
-                return table.write_whole(self.op, key, value).map(drop); // it waits alone
+            if is_long(row) {
+                table.write_whole(self.op, key, value)?; // it is alone here
+            } else {
+                batch.write(&table, self.op, key, value);
             }
-            batch.write(&table, self.op, key, value);
         }
-        batch.commit(durability).map(drop)
+        let mut entry = self.entry.clone();
+        if let (Some(ledger), Some(entry)) = (&self.ledger, &mut entry) {
+            advance(entry, reached);
+            entry.rows += rows.len() as u64;
+            ledger.note(batch, self.into.table, entry)?;
+        }
+        if !batch.is_empty() {
+            batch.commit(durability)?;
+        }
+        self.entry = entry;
+        self.written += rows.len() as u64;
+        Ok(())
     }
 
     /// Passes a row to the load.
@@ -276,6 +370,9 @@ impl<'a> Sink<'a> {
             Ok(()) => {
                 last_key.clear();
                 last_key.extend_from_slice(key);
+                if let Some(entry) = &mut self.entry {
+                    entry.rows += 1;
+                }
                 Ok(())
             }
             Err(error) if is_in_order && is_of_a_row(&error) => self.refuse(&mut waiting.rows[at], error),
@@ -299,6 +396,9 @@ impl<'a> Sink<'a> {
         {
             let rows = load.rows();
             self.left += rows;
+            if let Some(store) = &self.store {
+                ledger::note_all(store, self.into.table, &self.loaded)?;
+            }
             load.finish()?;
             self.left -= rows;
             self.written += rows;
@@ -308,13 +408,13 @@ impl<'a> Sink<'a> {
 }
 
 impl Waiting {
-    fn push(&mut self, line: u64, key: &[u8], value: &[u8], raw: Raw) {
+    fn push(&mut self, (line, counts): (u64, Counts), key: &[u8], value: &[u8], raw: Raw) {
         let begin = self.bytes.len();
         let middle = begin + key.len();
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
         self.raw_bytes += raw.iter().flatten().map(Vec::len).sum::<usize>();
-        self.rows.push(Row { line, key: begin..middle, value: middle..self.bytes.len(), raw });
+        self.rows.push(Row { line, key: begin..middle, value: middle..self.bytes.len(), raw, counts });
     }
 
     fn key_and_value(&self, row: &Row) -> (&[u8], &[u8]) {
@@ -328,6 +428,19 @@ impl Waiting {
         self.bytes.shrink_to(2 * BATCH_BYTES);
         self.raw_bytes = 0;
     }
+}
+
+/// The record of a file that was read up to here.
+fn advance(entry: &mut Entry, reached: &Reached) {
+    let Reached { mark, counts } = reached;
+    match mark {
+        Some(mark) => {
+            (entry.content, entry.line) = (mark.content, mark.line);
+            (entry.read, entry.skip) = (counts.read, 0);
+        }
+        None => entry.skip = counts.read - entry.read,
+    }
+    (entry.bad, entry.empty) = (counts.bad, counts.empty);
 }
 
 /// Whether the store refuses a row, so that others may be written.

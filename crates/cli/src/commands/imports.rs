@@ -1,0 +1,64 @@
+//! `folddb imports STORE [TABLE]`: the files that were imported into a table, and how far.
+
+use folddb::Datum;
+
+use crate::args::StoreTableArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::ledger::{self, Entry};
+use crate::render::json::object;
+use crate::render::table;
+use crate::session::Session;
+
+pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let entries = ledger::entries(&store, args.table.as_deref())?;
+    if let (Some(table), true) = (&args.table, entries.is_empty()) {
+        store.known_table(table)?; // a mistyped name is no table without imports
+    }
+    let is_json = session.globals.json;
+    if is_json {
+        for (table, entry) in &entries {
+            session.report(
+                &object! {
+                    "table": table.as_str(),
+                    "file": entry.file.as_str(),
+                    "path": entry.disk.path.as_str(),
+                    "bytes_read": entry.content.bytes,
+                    "rows": entry.rows,
+                    "rows_bad": entry.bad,
+                    "rows_empty": entry.empty,
+                    "done": entry.done,
+                    "line": entry.line,
+                    "how": entry.how.as_str(),
+                    "at": entry.at.as_str(),
+                },
+                |_| Ok(()),
+            )?;
+        }
+        return Ok(());
+    }
+    let header = ["table", "file", "rows", "bad", "read", "at", "state"].map(str::to_owned);
+    let rows: Vec<Vec<Datum>> = entries.iter().map(|(table, entry)| row(table, entry)).collect();
+    session.report(&"", |out| match rows.is_empty() {
+        true => writeln!(out, "no file is imported (what comes from a pipe is not noted)"),
+        false => table::write(out, &header, &rows),
+    })
+}
+
+fn row(table: &str, entry: &Entry) -> Vec<Datum> {
+    let text = |text: &str| Datum::Text(text.to_owned());
+    let state = match entry.done {
+        true => "whole".to_owned(),
+        false => format!("broken off at row {}", human::count(entry.read + entry.skip)),
+    };
+    vec![
+        text(table),
+        text(&entry.file),
+        text(&human::count(entry.rows)),
+        text(&human::count(entry.bad)),
+        text(&human::bytes(entry.content.bytes)),
+        text(&entry.at),
+        text(&state),
+    ]
+}

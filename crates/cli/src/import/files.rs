@@ -1,0 +1,97 @@
+//! Which files an import reads: those that are named, those below directories that are named, and
+//! those that patterns match, in a stable order and each once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The files of a command line. `-` is stdin.
+pub(crate) fn named(words: &[String]) -> Result<Vec<String>, Failure> {
+    let mut files = Vec::new();
+    for word in words {
+        add(word, &mut files)?;
+    }
+    let mut unique: Vec<String> = Vec::with_capacity(files.len());
+    let mut seen = std::collections::HashSet::new();
+    for file in files {
+        if seen.insert(file.clone()) {
+            unique.push(file);
+        }
+    }
+    if unique.len() > 1 && unique.iter().any(|file| file == "-") {
+        return Err(Failure::Usage("stdin (`-`) is read alone, not beside files".to_owned()));
+    }
+    Ok(unique)
+}
+
+fn add(word: &str, files: &mut Vec<String>) -> Result<(), Failure> {
+    if word == "-" {
+        files.push(word.to_owned());
+        return Ok(());
+    }
+    let path = Path::new(word);
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_dir() => below(path, files),
+        Ok(_) => {
+            files.push(word.to_owned());
+            Ok(())
+        }
+        Err(_) if word.contains(['*', '?', '[']) => matching(word, files),
+        Err(error) => Err(Failure::file("open", word, &error)),
+    }
+}
+
+/// The files below a directory, by the order of their paths. Hidden ones are left out.
+fn below(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("read", &dir.display().to_string(), &error);
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    let before = files.len();
+    for path in paths {
+        let facts = fs::metadata(&path);
+        let facts = facts.map_err(|error| Failure::file("open", &path.display().to_string(), &error))?;
+        match (facts.is_dir(), path.to_str()) {
+            (true, _) => below_or_empty(&path, files)?,
+            (false, Some(name)) => files.push(name.to_owned()),
+            (false, None) => {
+                let message = format!("the name of {} is not UTF-8 text: rename the file", path.display());
+                return Err(Failure::Refused(message));
+            }
+        }
+    }
+    match files.len() == before {
+        true => Err(Failure::NotFound(format!("{} is a directory without files", dir.display()))),
+        false => Ok(()),
+    }
+}
+
+fn below_or_empty(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
+    match below(dir, files) {
+        Err(Failure::NotFound(_)) => Ok(()),
+        other => other,
+    }
+}
+
+/// The files that match a pattern, by the order of their paths.
+fn matching(pattern: &str, files: &mut Vec<String>) -> Result<(), Failure> {
+    let wrong = |error: glob::PatternError| Failure::Usage(format!("{pattern} is no pattern: {error}"));
+    let mut found: Vec<String> = Vec::new();
+    for path in glob::glob(pattern).map_err(wrong)?.flatten() {
+        if path.is_file() {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::NotFound(format!("no file matches {pattern}")));
+    }
+    found.sort();
+    files.append(&mut found);
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! What was imported into the tables of a store: a record for each file, in a table of the same
+//! store, written in the batches of its rows.
+//!
+//! ```text
+//!   key    (table, number)
+//!   value  {"file", "path", "bytes", "modified", "ends",      the file as it was when it was opened
+//!           "read", "hash", "begin",                          its content up to a row
+//!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
+//!           "rows", "rows_bad", "rows_empty", "done",
+//!           "how", "at"}                                      the options that make rows of it; when
+//! ```
+//!
+//! So after a crash the record says exactly which rows are in. A table that is dropped is
+//! forgotten, and so is one that does not exist when rows come for it.
+
+use std::time::SystemTime;
+
+use folddb::codec::ValueCodec;
+use folddb::table_rules::TableRules;
+use folddb::{Batch, BytesTable, Datum, Durability, Store, WriteOp, datum};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::human;
+use crate::import::tape::{Content, Mark};
+
+/// The name of the table.
+pub(crate) const TABLE: &str = "folddb_imports";
+
+/// A file as it is on disk, packed or not. Modified: in nanoseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OnDisk {
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified: u64,
+    /// The hash of its first and last bytes.
+    pub(crate) ends: u128,
+}
+
+/// What is known of a file that was imported, wholly or up to a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    /// Its name, as it was given.
+    pub(crate) file: String,
+    pub(crate) disk: OnDisk,
+    /// Its content up to a row.
+    pub(crate) content: Content,
+    /// The line there.
+    pub(crate) line: u64,
+    /// How many rows were read up to there.
+    pub(crate) read: u64,
+    /// How many rows after that are settled, too.
+    pub(crate) skip: u64,
+    /// Of all rows that are settled: how many are in, were bad, and had nothing to fold.
+    pub(crate) rows: u64,
+    pub(crate) bad: u64,
+    pub(crate) empty: u64,
+    /// The file was read to its end.
+    pub(crate) done: bool,
+    /// The options that make rows of it.
+    pub(crate) how: String,
+    /// When it was written.
+    pub(crate) at: String,
+}
+
+impl Entry {
+    /// The place up to which it is in.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { content: self.content, line: self.line }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "file": self.file, "path": self.disk.path, "bytes": self.disk.bytes,
+            "modified": self.disk.modified, "ends": hex(self.disk.ends),
+            "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
+            "line": self.line, "rows_read": self.read, "skip": self.skip,
+            "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
+            "how": self.how, "at": human::rfc3339_seconds(SystemTime::now()),
+        })
+    }
+
+    fn of_json(number: u64, value: &Value) -> Option<Entry> {
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        let figure = |name: &str| value[name].as_u64();
+        let hash = |name: &str| u128::from_str_radix(value[name].as_str()?, 16).ok();
+        let disk = OnDisk {
+            path: text("path")?,
+            bytes: figure("bytes")?,
+            modified: figure("modified")?,
+            ends: hash("ends")?,
+        };
+        let content = Content { bytes: figure("read")?, hash: hash("hash")?, begin: hash("begin")? };
+        Some(Entry {
+            number,
+            file: text("file")?,
+            disk,
+            content,
+            line: figure("line")?,
+            read: figure("rows_read")?,
+            skip: figure("skip")?,
+            rows: figure("rows")?,
+            bad: figure("rows_bad")?,
+            empty: figure("rows_empty")?,
+            done: value["done"].as_bool()?,
+            how: text("how")?,
+            at: text("at")?,
+        })
+    }
+}
+
+fn hex(hash: u128) -> String {
+    format!("{hash:032x}")
+}
+
+/// The records, to write them.
+pub(crate) struct Ledger(BytesTable);
+
+impl Ledger {
+    /// Opens the table of records, or makes it.
+    pub(crate) fn of(store: &Store) -> Result<Ledger, Failure> {
+        let rules = TableRules::new("tuple(text,int)".parse().map_err(folddb::Error::from)?)
+            .key_names(["table", "number"])
+            .value(ValueCodec::Json);
+        match open(store)? {
+            Some(table) => Ok(Ledger(table)),
+            None => Ok(Ledger(store.create_bytes_table(TABLE, rules)?)),
+        }
+    }
+
+    /// Adds a record to a batch.
+    pub(crate) fn note(&self, batch: &mut Batch, table: &str, entry: &Entry) -> Result<(), Failure> {
+        let mut value = Vec::new();
+        let text = Datum::Text(entry.to_json().to_string());
+        self.0.rules().read_value(&text, &mut value).map_err(folddb::Error::from)?;
+        batch.write(&self.0, WriteOp::Put, &key(&self.0, table, Some(entry.number))?, &value);
+        Ok(())
+    }
+
+    /// Forgets what was imported into a table.
+    pub(crate) fn forget(&self, table: &str) -> Result<(), Failure> {
+        self.0.delete_prefix(&key(&self.0, table, None)?)?;
+        Ok(())
+    }
+}
+
+/// The table of records, if there is one.
+fn open(store: &Store) -> Result<Option<BytesTable>, Failure> {
+    if !store.tables().iter().any(|name| name == TABLE) {
+        return Ok(None);
+    }
+    let table = store.bytes_table(TABLE)?;
+    let rules = table.rules().as_table_rules();
+    let is_known = rules.key_codec().name() == "tuple(text,int)" && rules.value_codec() == ValueCodec::Json;
+    match is_known {
+        true => Ok(Some(table)),
+        false => Err(Failure::Refused(format!(
+            "the table `{TABLE}` is where imports are noted, and this one has other rules: it was made by something \
+             else (copy its rows to a table of another name, and drop it)"
+        ))),
+    }
+}
+
+/// The key of a record, or the beginning of the keys of a table's records.
+fn key(records: &BytesTable, table: &str, number: Option<u64>) -> Result<Vec<u8>, Failure> {
+    let codec = records.rules().as_table_rules().key_codec();
+    match number {
+        None => match codec.parse_prefix(&[table]).map_err(folddb::Error::from)?.low {
+            std::ops::Bound::Included(prefix) | std::ops::Bound::Excluded(prefix) => Ok(prefix),
+            std::ops::Bound::Unbounded => Ok(Vec::new()),
+        },
+        Some(number) => {
+            let mut key = Vec::new();
+            let items = vec![Datum::Text(table.to_owned()), Datum::Int(number.into())];
+            codec.encode(&Datum::List(items), &mut key).map_err(folddb::Error::from)?;
+            Ok(key)
+        }
+    }
+}
+
+/// What was imported into a table, or into all of them: the name of the table, and the record.
+pub(crate) fn entries(store: &Store, table: Option<&str>) -> Result<Vec<(String, Entry)>, Failure> {
+    let Some(records) = open(store)? else { return Ok(Vec::new()) };
+    let mut scan = records.scan();
+    if let Some(table) = table {
+        scan = scan.prefix(&key(&records, table, None)?);
+    }
+    let (mut rows, mut found) = (scan.rows()?, Vec::new());
+    while let Some((key, value)) = rows.next_row()? {
+        let shown = records.rules().as_table_rules().key_codec().show(key).map_err(folddb::Error::from)?;
+        let value = records.rules().show_value(value).map_err(folddb::Error::from)?;
+        let value = serde_json::from_str(&datum::json::text_of(&value)).unwrap_or(Value::Null);
+        let Datum::List(items) = shown else { continue };
+        if let [Datum::Text(table), Datum::Int(number)] = &items[..] {
+            let entry = u64::try_from(*number).ok().and_then(|number| Entry::of_json(number, &value));
+            found.push((table.clone(), entry.ok_or_else(|| unread(table, *number))?));
+        }
+    }
+    Ok(found)
+}
+
+fn unread(table: &str, number: i128) -> Failure {
+    Failure::Refused(format!(
+        "the record {table} {number} in table `{TABLE}` cannot be read: a newer version, or something else, wrote it \
+         (if its file may be counted again: `folddb delete STORE {TABLE} {table} {number}`)"
+    ))
+}
+
+/// Forgets what was imported into a table, if anything was.
+pub(crate) fn forget(store: &Store, table: &str) -> Result<(), Failure> {
+    match open(store)? {
+        Some(records) => Ledger(records).forget(table),
+        None => Ok(()),
+    }
+}
+
+/// Makes what was imported into a table of one store count for that of another one, too.
+pub(crate) fn copy(from: &Store, to: &Store, table: &str) -> Result<(), Failure> {
+    forget(to, table)?;
+    let entries: Vec<Entry> = entries(from, Some(table))?.into_iter().map(|(_, entry)| entry).collect();
+    note_all(to, table, &entries)
+}
+
+/// Commits records alone.
+pub(crate) fn note_all(store: &Store, table: &str, entries: &[Entry]) -> Result<(), Failure> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let (ledger, mut batch) = (Ledger::of(store)?, store.batch());
+    entries.iter().try_for_each(|entry| ledger.note(&mut batch, table, entry))?;
+    batch.commit(Durability::Sync)?;
+    Ok(())
+}

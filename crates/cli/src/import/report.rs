@@ -1,0 +1,191 @@
+//! What an import reports: how many rows are in, which files, and what was wrong.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::human;
+use crate::import::bad_rows::BadRows;
+use crate::import::delimited::{FIELD_LINES_MAX, Span};
+use crate::import::ledger::Entry;
+use crate::messages;
+use crate::session::Session;
+
+/// How many files are named that are in already.
+const FILES_LISTED_MAX: usize = 5;
+
+/// The figures of an import, over all its files.
+#[derive(Default)]
+pub(crate) struct Totals {
+    pub(crate) read: u64,
+    pub(crate) written: u64,
+    /// Rows that were read and not written, since the import stopped.
+    pub(crate) left: u64,
+    /// Rows that had nothing to fold.
+    pub(crate) empty: u64,
+    /// Which fields no row of a file had, in words.
+    pub(crate) missing: Vec<String>,
+    /// Which fields some rows lacked, and how many.
+    pub(crate) lacking: BTreeMap<String, u64>,
+    /// How many rows had a field of many lines, and where the first of them is.
+    pub(crate) spans: Option<(u64, Span)>,
+    /// How many files were named.
+    pub(crate) files: usize,
+    /// How many of them were read.
+    pub(crate) files_read: usize,
+    /// Files that were in already.
+    pub(crate) passed: Vec<Entry>,
+    /// Where reading went on in a file.
+    pub(crate) went_on: Vec<Entry>,
+    /// Files that were imported earlier, with other content.
+    pub(crate) changed: Vec<Entry>,
+    /// The file that was read can be gone on with.
+    pub(crate) can_go_on: bool,
+}
+
+impl Totals {
+    /// Adds the fields of many lines of a file.
+    pub(crate) fn add_spans(&mut self, spans: Option<(u64, Span)>) {
+        if let Some((rows, first)) = spans {
+            self.spans.get_or_insert((0, first)).0 += rows;
+        }
+    }
+
+    /// Prints the report: as JSON on the output, or on the error output for people.
+    pub(crate) fn report(
+        &self,
+        session: &mut Session,
+        table: &str,
+        bad: &BadRows,
+        (how, seconds): (&str, f64),
+    ) -> Result<(), Failure> {
+        if session.globals.json {
+            return session.report(&self.json(table, bad, (how, seconds)), |_| Ok(()));
+        }
+        messages::print(&self.summary(table, bad, (how, seconds)));
+        for line in bad.lines() {
+            messages::print(&format!("  {line}"));
+        }
+        for (name, rows) in &self.lacking {
+            let lack = if *rows == 1 { "has" } else { "have" };
+            let rows = human::plural(*rows, "row");
+            messages::print(&format!(
+                "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
+            ));
+        }
+        if let Some((rows, first)) = self.spans {
+            messages::print(&format!("  {}", long_field(rows, first)));
+        }
+        if how.is_empty() {
+            for missing in &self.missing {
+                messages::print(&format!("  {missing} (if no row needs it: --optional FIELD)"));
+            }
+        }
+        self.report_files();
+        Ok(())
+    }
+
+    fn report_files(&self) {
+        for entry in &self.went_on {
+            let row = human::count(entry.read + entry.skip + 1);
+            messages::print(&format!("  {} went on from its row {row}; those before it are in", entry.file));
+        }
+        for entry in &self.changed {
+            let rows = human::plural(entry.rows, "row");
+            messages::print(&format!(
+                "  {} was imported earlier with other content ({rows}), and counts as another file",
+                entry.file
+            ));
+        }
+        for entry in self.passed.iter().take(FILES_LISTED_MAX) {
+            messages::print(&format!("  {} is in already, with {}", entry.file, what_is_in(entry)));
+        }
+        let unlisted = self.passed.len().saturating_sub(FILES_LISTED_MAX);
+        if unlisted > 0 {
+            messages::print(&format!("  and {} more are in already", human::plural(unlisted as u64, "file")));
+        }
+        match self.passed.len() {
+            0 => {}
+            1 => messages::print("  (to count it again: --again)"),
+            _ => messages::print("  (to count them again: --again)"),
+        }
+    }
+
+    fn json(&self, table: &str, bad: &BadRows, (how, seconds): (&str, f64)) -> Value {
+        let bad_rows = bad.listed.iter().map(|listed| {
+            let mut row =
+                json!({ "line": listed.line, "column": listed.bad.column, "reason": listed.bad.reason });
+            if let Some(file) = &listed.file {
+                row["file"] = file.as_str().into();
+            }
+            row
+        });
+        let names = |entries: &[Entry]| entries.iter().map(|entry| entry.file.clone()).collect::<Value>();
+        json!({
+            "table": table,
+            "rows_read": self.read,
+            "rows_imported": self.written,
+            "rows_empty": self.empty,
+            "rows_bad": bad.count,
+            "rows_left": self.left,
+            "bad_rows": bad_rows.collect::<Value>(),
+            "missing": (!self.missing.is_empty()).then(|| self.missing.join("; ")),
+            "lacking": self.lacking,
+            "long_fields": self.spans.map_or(Value::Null, |(rows, first)| {
+                json!({ "rows": rows, "line": first.line, "lines": first.lines })
+            }),
+            "files_read": self.files_read,
+            "files_in_already": names(&self.passed),
+            "files_gone_on_with": names(&self.went_on),
+            "whole": how.is_empty(),
+            "seconds": seconds,
+        })
+    }
+
+    fn summary(&self, table: &str, bad: &BadRows, (how, seconds): (&str, f64)) -> String {
+        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), table);
+        if self.files > 1 {
+            text.push_str(&format!(" from {}", human::plural(self.files_read as u64, "file")));
+        }
+        if std::io::stderr().is_terminal() {
+            text.push_str(&format!(" in {seconds:.2} s"));
+        }
+        text.push_str(how);
+        if self.left > 0 && self.written > 0 {
+            text.push_str(&format!("; {} read and not written", human::plural(self.left, "row")));
+        }
+        if !how.is_empty() && self.can_go_on {
+            text.push_str("; the same command goes on from there");
+        }
+        if self.empty > 0 {
+            text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
+        }
+        if bad.count > 0 {
+            text.push_str(&format!("; {} not imported:", human::plural(bad.count, "bad row")));
+        }
+        text
+    }
+}
+
+/// The rows of a file that is in.
+fn what_is_in(entry: &Entry) -> String {
+    let mut text = human::plural(entry.rows, "row");
+    if entry.bad > 0 {
+        text.push_str(&format!(" and without {}", human::plural(entry.bad, "bad row")));
+    }
+    text
+}
+
+/// What is reported about fields of many lines.
+fn long_field(rows: u64, Span { line, lines }: Span) -> String {
+    let what = match rows {
+        1 => format!("a field spans {lines} lines, from line {line} on"),
+        _ => format!(
+            "{} have a field of more than {FIELD_LINES_MAX} lines; the first spans {lines}, from line {line} on",
+            human::plural(rows, "row")
+        ),
+    };
+    format!("{what}: if it is no text with line breaks, a quote is stray")
+}

@@ -1,0 +1,128 @@
+//! Imports of several files that are killed (kill -9) at random moments and run again: every row is
+//! in exactly once.
+//!
+//! `cargo test -p folddb-cli --release --test import_kill -- --ignored` kills at 200 moments;
+//! `FOLDDB_SEED=N` in front chooses other ones.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use support::Place;
+
+const FILES: u64 = 5;
+const ROWS: u64 = 6000;
+
+/// A small generator of random numbers (xorshift), of a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// Writes the files, plain and packed, as CSV and as JSON; returns what they add up to by key.
+fn write_files(place: &Place) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    std::fs::create_dir(place.path().join("in")).expect("a directory");
+    for file in 0..FILES {
+        let mut text = if file % 2 == 0 { "k,n\n".to_owned() } else { String::new() };
+        for row in 0..ROWS {
+            let (key, n) = (format!("k{}", (row * 31 + file) % 997), row % 7 + 1);
+            match file % 2 {
+                0 => text.push_str(&format!("{key},{n}\n")),
+                _ => text.push_str(&format!("{{\"k\":\"{key}\",\"n\":{n}}}\n")),
+            }
+            *sums.entry(key).or_default() += n;
+        }
+        let kind = if file % 2 == 0 { "csv" } else { "ndjson" };
+        match file {
+            2 => {
+                let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                packed.write_all(text.as_bytes()).expect("it is packed");
+                place.write(&format!("in/{file}.{kind}.gz"), packed.finish().expect("it is packed"));
+            }
+            _ => place.write(&format!("in/{file}.{kind}"), text),
+        }
+    }
+    sums
+}
+
+const IMPORT: [&str; 8] =
+    ["import", "s", "t", "in", "--create", "--key", "k", "--fold=rows: sum:u64 = 1, n: sum:u64 = n"];
+
+/// What a table holds by key: rows, and their sum.
+fn held(place: &Place) -> BTreeMap<String, (u64, u64)> {
+    let rows = place.done(&["export", "s", "t"]);
+    rows.lines()
+        .skip(1)
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            (fields[0].to_owned(), (fields[1].parse().expect("rows"), fields[2].parse().expect("a sum")))
+        })
+        .collect()
+}
+
+fn check(place: &Place, sums: &BTreeMap<String, u64>, seed: u64) {
+    let held = held(place);
+    let rows: u64 = held.values().map(|(rows, _)| rows).sum();
+    assert_eq!(rows, FILES * ROWS, "seed {seed}");
+    let held: BTreeMap<String, u64> = held.into_iter().map(|(key, (_, sum))| (key, sum)).collect();
+    assert!(held == *sums, "seed {seed}: a sum is wrong");
+}
+
+/// Kills imports at this many moments.
+fn kill_at(moments: u32) {
+    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    let place = Place::new();
+    let sums = write_files(&place);
+    let began = Instant::now();
+    place.done(&IMPORT);
+    let whole_us = began.elapsed().as_micros() as u64;
+    check(&place, &sums, seed);
+    let mut killed = 0;
+    while killed < moments {
+        std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
+        loop {
+            let mut child =
+                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
+            // Also right after it begins, and not so late that an import ends at once.
+            std::thread::sleep(Duration::from_micros(random.below(whole_us * 2 / 3)));
+            let _ = child.kill();
+            let ended = child.wait_with_output().expect("it ends");
+            if ended.status.success() {
+                break;
+            }
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+            killed += 1;
+            if killed >= moments {
+                place.done(&IMPORT); // the last one goes on to the end
+                break;
+            }
+        }
+        check(&place, &sums, seed);
+        let again = place.json(&IMPORT);
+        assert_eq!((&again["rows_imported"], &again["files_read"]), (&0.into(), &0.into()), "seed {seed}");
+        check(&place, &sums, seed);
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_goes_on_with_nothing_twice_and_nothing_missing() {
+    kill_at(12);
+}
+
+#[test]
+#[ignore = "takes a minute or two"]
+fn an_import_that_is_killed_at_200_moments_goes_on() {
+    kill_at(200);
+}
