@@ -28,11 +28,14 @@ struct Crate {
     uses: Vec<String>,
 }
 
-/// The crates of the workspace, and the Python crate outside it, with their dependencies in normal
-/// builds.
+/// The crates of the workspace, and those of Python and Java outside it, with their dependencies in
+/// normal builds.
 fn workspace() -> BTreeMap<String, Crate> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [crates.to_owned(), crates.join("../python")].iter().flat_map(|folder| crates_at(folder)).collect()
+    [crates.to_owned(), crates.join("../python"), crates.join("../jni")]
+        .iter()
+        .flat_map(|folder| crates_at(folder))
+        .collect()
 }
 
 fn crates_at(folder: &Path) -> BTreeMap<String, Crate> {
@@ -150,6 +153,7 @@ fn library_sources() -> Vec<(PathBuf, String)> {
         "engine",
         "folddb",
         "c",
+        "jni",
         "python",
     ];
     let mut found = Vec::new();
@@ -220,12 +224,13 @@ fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
 
 /// The files with blocks of unsafe code, how many each has, and where the tests are that its
 /// comments name.
-const UNSAFE: [(&str, usize, Tests); 5] = [
+const UNSAFE: [(&str, usize, Tests); 6] = [
     ("host/src/mapped.rs", 11, Tests::NextDoor),
     ("host/src/forks.rs", 6, Tests::NextDoor),
     ("c/src/memory.rs", 10, Tests::Programs),
     ("c/src/callbacks.rs", 2, Tests::Programs),
     ("c/src/forks.rs", 1, Tests::Programs),
+    ("jni/src/memory.rs", 2, Tests::Java),
 ];
 
 enum Tests {
@@ -233,6 +238,8 @@ enum Tests {
     NextDoor,
     /// Programs in C, in `tests/programs` of the crate.
     Programs,
+    /// Classes of the tests of `java/folddb`.
+    Java,
 }
 
 #[test]
@@ -257,6 +264,10 @@ fn unsafe_is_in_named_files_and_every_block_has_its_reason_and_its_test() {
                         let tests = path.with_extension("").join("tests.rs");
                         let tests = std::fs::read_to_string(tests).expect("its tests stand next door");
                         tests.contains(&format!("fn {name}()"))
+                    }
+                    Tests::Java => {
+                        let tests = path.with_file_name("../../../java/folddb/src/test/java/org/folddb");
+                        tests.join(format!("{name}.java")).canonicalize().is_ok()
                     }
                     Tests::Programs => {
                         path.with_file_name(format!("../tests/programs/{name}.c")).canonicalize().is_ok()
