@@ -5,11 +5,12 @@
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
 //! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // `mapped.rs` and `forks.rs` are allowed some: maps, locked memory, the mark of a process
+#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs` (maps, locked memory) and `forks.rs`
 
 pub mod files;
 pub mod chance;
 pub mod sync;
+pub mod arena;
 pub mod clock;
 mod mapped;
 mod direct;

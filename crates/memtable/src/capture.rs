@@ -17,7 +17,7 @@ use crate::front::front_of;
 use crate::hash::key_hash;
 use crate::kway::{Jump, KWay};
 use crate::slices::{Cut, Slices};
-use crate::tail::{RawTail, Tail};
+use crate::tail::Tail;
 
 /// A sorted copy of the first records of a tail.
 #[derive(Clone, Debug)]
@@ -167,8 +167,7 @@ impl Captured {
         if !is_first {
             return None;
         }
-        let mut raw = RawTail::default();
-        seen.tail.copy_range(0, seen.records, &mut raw);
+        let raw = seen.tail.copy_of(0..seen.records);
         let older = self.chunks.iter().rev().cloned();
         Some(match front_of(&self.order, raw, from) {
             Some((front, Some(rest))) => KWay::with_rest(self.order.clone(), (front, rest), older, from),
@@ -192,8 +191,7 @@ impl Captured {
         let Some(seen) = self.tail.lock().take() else { return Vec::new() };
         let sorted = self.sorted_of(&seen);
         let from = sorted.as_ref().map_or(0, |sorted| sorted.records);
-        let mut raw = RawTail::default();
-        seen.tail.copy_range(from, seen.records, &mut raw);
+        let raw = seen.tail.copy_of(from..seen.records);
         let newest = (!raw.entries.is_empty()).then(|| Arc::new(Chunk::from_raw(&self.order, raw)));
         if let (None, Some(chunk), Some(mut cell)) = (&sorted, &newest, self.sorted_tail.try_lock()) {
             let copy = SortedTail { tail_id: seen.id, records: seen.records, chunk: Arc::clone(chunk) };

@@ -33,7 +33,7 @@ use crate::hash::key_hash;
 use crate::kway::KWay;
 use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge, plan_whole};
 use crate::seal::{SealScratch, Sealer, seal_tail};
-use crate::tail::{Appender, Copied, RawTail, Tail, TailLimits};
+use crate::tail::{Appender, Tail, TailLimits};
 
 /// Bounds of a memtable. The caller bounds its total size: see [`Memtable::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,10 +204,9 @@ impl Memtable {
     /// `visit` stops; true when it did. Chunks that are entirely older are skipped.
     pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
         let layers = self.layers.load();
-        let (mut raw, len) = (RawTail::default(), layers.tail.len());
-        layers.tail.copy_range(layers.tail.count_up_to(since, len), len, &mut raw);
+        let (tail, len) = (&layers.tail, layers.tail.len());
         let mut look = || {
-            raw.records().try_for_each(&mut visit)?;
+            tail.records(tail.count_up_to(since, len)..len).try_for_each(&mut visit)?;
             let newer = layers.chunks.iter().rev().filter(|chunk| chunk.max_seq > since);
             newer.flat_map(|chunk| chunk.newer_than(since)).try_for_each(&mut visit)
         };
@@ -218,10 +217,7 @@ impl Memtable {
     pub fn explain(&self, key: &[u8], mut visit: impl FnMut(Whereabouts, Record<'_>)) {
         let hash = key_hash(key);
         let layers = self.layers.load();
-        let mut raw = RawTail::default();
-        layers.tail.copy_range(0, layers.tail.len(), &mut raw);
-        let tail = Chunk::from_raw(&self.order, raw);
-        tail.find(&self.order, key, hash, Seq::MAX).for_each(|record| visit(Whereabouts::Tail, record));
+        layers.tail.find(key, hash, Seq::MAX).for_each(|record| visit(Whereabouts::Tail, record));
         for (index, chunk) in layers.chunks.iter().rev().enumerate() {
             let found = chunk.find(&self.order, key, hash, Seq::MAX);
             found.for_each(|record| visit(Whereabouts::Chunk(index), record));
@@ -395,10 +391,8 @@ impl MemtableView {
         visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Seen {
         let hash = key_hash(key);
-        let mut copied = Copied::default();
-        self.layers.tail.copy_found(key, hash, self.at, &mut copied);
         let mut look = || {
-            visit_until_absorbed(copied.records(), &mut *visit)?;
+            visit_until_absorbed(self.layers.tail.find(key, hash, self.at), &mut *visit)?;
             self.visit_chunks(order, (key, hash), &mut *visit)
         };
         Seen { at: self.at, done: look().is_break() }

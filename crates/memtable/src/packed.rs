@@ -33,6 +33,36 @@ pub(crate) fn put(arena: &mut Vec<u8>, kind: OpKind, key: &[u8], payload: &[u8])
     arena.extend_from_slice(payload);
 }
 
+/// Writes a record to the front of `room`, which has at least [`packed_len_max`] bytes. Returns how
+/// many it takes.
+#[inline]
+pub(crate) fn put_at(room: &mut [u8], kind: OpKind, key: &[u8], payload: &[u8]) -> usize {
+    let header_len = put_header_at(room, kind, key.len(), payload.len());
+    let (of_key, rest) = room[header_len..].split_at_mut(key.len());
+    of_key.copy_from_slice(key);
+    rest[..payload.len()].copy_from_slice(payload);
+    header_len + key.len() + payload.len()
+}
+
+#[inline]
+fn put_header_at(room: &mut [u8], kind: OpKind, key_len: usize, payload_len: usize) -> usize {
+    let ([first, second, third, ..], 0..0x80, 0..0x80) = (&mut *room, key_len, payload_len) else {
+        return put_long_header_at(room, kind, key_len, payload_len);
+    };
+    (*first, *second, *third) = (kind as u8, key_len as u8, payload_len as u8);
+    3
+}
+
+#[inline(never)]
+fn put_long_header_at(room: &mut [u8], kind: OpKind, key_len: usize, payload_len: usize) -> usize {
+    let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
+    header.push(kind as u8);
+    put_varint(&mut header, key_len as u64);
+    put_varint(&mut header, payload_len as u64);
+    room[..header.len()].copy_from_slice(&header);
+    header.len()
+}
+
 /// Where the fields of a record are in its arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {

@@ -19,7 +19,7 @@ use crate::fold_stack::{FoldStack, Incoming};
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
-use crate::tail::{RawTail, Tail};
+use crate::tail::Tail;
 
 /// Which stripe a seq is in: how many boundaries are older. Two records fold only in the same
 /// stripe, that is, if no boundary S has older <= S < newer.
@@ -31,8 +31,6 @@ pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
 /// Buffers that are kept from one sealing to the next.
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
-    /// A plain copy of the tail.
-    raw: RawTail,
     sort: SortScratch,
     hashes: Vec<u32>,
     group: Vec<Incoming>,
@@ -44,8 +42,7 @@ pub(crate) struct SealScratch {
 impl SealScratch {
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.raw.bytes()
-            + self.sort.bytes()
+        self.sort.bytes()
             + self.hashes.capacity() * size_of::<u32>()
             + self.group.capacity() * size_of::<Incoming>()
             + self.stack.bytes()
@@ -60,22 +57,22 @@ pub(crate) fn seal_tail(
     tail: &Tail,
     scratch: &mut SealScratch,
 ) -> Chunk {
-    let (mut raw, mut sort) = (std::mem::take(&mut scratch.raw), std::mem::take(&mut scratch.sort));
-    tail.copy_range(0, tail.len(), &mut raw);
-    let sorted = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut sort);
-    let base_seq = raw.base_seq;
+    let (records, base_seq) = (tail.len(), tail.base_seq());
+    let arena = tail.arena();
+    let mut sort = std::mem::take(&mut scratch.sort);
+    let sorted = sort_records(order, arena, tail.places(0..records), &mut sort);
     let incoming = sort.keys.iter().map(|key| Incoming {
         prefix: key.prefix(),
         seq: base_seq + Seq::from(key.seq_delta()),
         source: 0,
         offset: key.offset(),
     });
-    let arenas = [&raw.arena[..]];
-    let (records, bytes) = (raw.entries.len(), raw.arena.len());
-    let mut sealer = Sealer::new(rules, boundaries, &arenas, base_seq, records, bytes, scratch);
+    let arenas = [arena];
+    let last_seq = records.checked_sub(1).map_or(base_seq, |last| tail.seq(last));
+    let mut sealer = Sealer::new(rules, boundaries, &arenas, base_seq, records, arena.len(), scratch);
     sealer.take_all(incoming, sorted.exact);
-    let chunk = sealer.finish(sorted.skip, raw.last_seq, 0);
-    (scratch.raw, scratch.sort) = (raw, sort);
+    let chunk = sealer.finish(sorted.skip, last_seq, 0);
+    scratch.sort = sort;
     chunk
 }
 

@@ -14,9 +14,7 @@ fn raw_of(keys: &[Vec<u8>]) -> RawTail {
     for (key, seq) in keys.iter().zip(1..) {
         tail.push(Record { key, seq, kind: OpKind::Set, payload: &[seq as u8] });
     }
-    let mut raw = RawTail::default();
-    tail.tail().copy_range(0, tail.len(), &mut raw);
-    raw
+    tail.tail().copy_of(0..tail.len())
 }
 
 fn listed(chunk: &Chunk, skip: usize) -> Vec<(Vec<u8>, u64)> {

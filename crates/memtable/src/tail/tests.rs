@@ -68,9 +68,9 @@ proptest! {
         }
         let shown = tail.tail().len();
         for key in 0..41u8 {
-            let mut copied = Copied::default();
-            tail.tail().copy_found(&[key], key_hash(&[key]), max_seq, &mut copied);
-            let found: Vec<Seq> = copied.records().map(|r| {
+            let wanted = [key];
+            let records = tail.tail().find(&wanted, key_hash(&wanted), max_seq);
+            let found: Vec<Seq> = records.map(|r| {
                 assert_eq!((r.key, r.payload), (&[key][..], &payload(r.seq)[..]));
                 r.seq
             }).collect();
@@ -94,8 +94,7 @@ proptest! {
         }
         tail.show();
         let from = cut.index(lens.len() + 1);
-        let mut raw = RawTail::default();
-        tail.tail().copy_range(from, lens.len(), &mut raw);
+        let raw = tail.tail().copy_of(from..lens.len());
         let copied: Vec<(Seq, usize)> = raw.records().map(|r| (r.seq, r.payload.len())).collect();
         let expected: Vec<_> = (from..lens.len()).map(|index| (10 + 2 * index as Seq, lens[index])).collect();
         prop_assert_eq!(copied, expected);
@@ -109,6 +108,9 @@ proptest! {
         let mut arena = b"before".to_vec();
         packed::put(&mut arena, OpKind::Insert, &key, &payload);
         let end = arena.len();
+        let mut room = vec![0; packed::packed_len_max(&key, &payload)];
+        let len = packed::put_at(&mut room, OpKind::Insert, &key, &payload);
+        prop_assert_eq!(&room[..len], &arena[6..]);
         packed::put(&mut arena, OpKind::Delete, b"", b"");
         prop_assert!(end - 6 <= packed::packed_len_max(&key, &payload));
         let place = Place::at(&arena, 6);
