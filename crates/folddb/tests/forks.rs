@@ -90,6 +90,9 @@ impl Parent {
         for table in [&self.ordered, &self.hashed, &self.people] {
             table.put(b"a", b"1").expect("the parent can");
         }
+        for key in 0..20u8 {
+            self.hashed.put(&[key], b"1").expect("the parent can");
+        }
         self.counts.fold(b"a", &1u64.to_le_bytes()).expect("the parent can");
         self.blobs.put(b"a", &[7; 1000]).expect("the parent can");
     }
@@ -191,6 +194,7 @@ struct Had {
     transaction: folddb::Transaction,
     batch: folddb::Batch,
     rows: Vec<folddb::LentRows>,
+    all_rows: folddb::LentRows,
     feed: folddb::Feed,
     writer: folddb::ValueWriter,
     reader: folddb::ValueReader,
@@ -218,6 +222,11 @@ impl Had {
             transaction: written(parent.store.transaction(), parent),
             batch,
             rows: [&parent.ordered, &parent.hashed, &parent.people].map(begun).into(),
+            all_rows: {
+                let mut rows = begun(&parent.hashed); // at the last, mostly, no file is left to be read
+                (0..20).for_each(|_| assert!(rows.next_row().expect("the parent can").is_some()));
+                rows
+            },
             feed: parent
                 .store
                 .feed("f", FeedOptions::default().table(Some("counts")))
@@ -238,6 +247,7 @@ fn calls_of_had(calls: &mut Calls<'_>, parent: &Parent, mut had: Had) {
     for rows in &mut had.rows {
         calls.call("next row", rows.next_row().map(drop));
     }
+    calls.call("the end of all rows", had.all_rows.next_row().map(drop));
     calls.call("next event", had.feed.next(Duration::ZERO));
     calls.call("begin the feed again", had.feed.begin_again());
     calls.call("write", had.writer.write_all(&[8; 1 << 20]).map_err(folddb::Error::from));

@@ -89,6 +89,7 @@ impl HashedRows {
 
     /// The next slot; none at the end.
     fn next_slot(&mut self) -> Result<Option<Slot>> {
+        self.engine.check_here()?;
         loop {
             if let Some((_, slot)) = self.slots.pop() {
                 return Ok(Some(slot));
