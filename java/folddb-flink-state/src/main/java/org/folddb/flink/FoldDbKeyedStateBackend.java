@@ -1,0 +1,418 @@
+package org.folddb.flink;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.RunnableFuture;
+import java.util.stream.Stream;
+import javax.annotation.Nonnull;
+import org.apache.flink.api.common.ExecutionConfig;
+import org.apache.flink.api.common.state.State;
+import org.apache.flink.api.common.state.StateDescriptor;
+import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.api.common.typeutils.TypeSerializerSchemaCompatibility;
+import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.core.fs.CloseableRegistry;
+import org.apache.flink.runtime.checkpoint.CheckpointOptions;
+import org.apache.flink.runtime.memory.OpaqueMemoryResource;
+import org.apache.flink.runtime.query.TaskKvStateRegistry;
+import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
+import org.apache.flink.runtime.state.CheckpointStreamFactory;
+import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
+import org.apache.flink.runtime.state.HeapPriorityQueuesManager;
+import org.apache.flink.runtime.state.InternalKeyContext;
+import org.apache.flink.runtime.state.KeyGroupedInternalPriorityQueue;
+import org.apache.flink.runtime.state.Keyed;
+import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.PriorityComparable;
+import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
+import org.apache.flink.runtime.state.SavepointResources;
+import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
+import org.apache.flink.runtime.state.SnapshotExecutionType;
+import org.apache.flink.runtime.state.SnapshotResult;
+import org.apache.flink.runtime.state.SnapshotStrategyRunner;
+import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
+import org.apache.flink.runtime.state.StreamCompressionDecorator;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
+import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
+import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
+import org.apache.flink.runtime.state.ttl.TtlAwareSerializer;
+import org.apache.flink.runtime.state.ttl.TtlTimeProvider;
+import org.apache.flink.util.FileUtils;
+import org.apache.flink.util.FlinkRuntimeException;
+import org.apache.flink.util.IOUtils;
+import org.apache.flink.util.StateMigrationException;
+import org.folddb.FoldDb;
+import org.folddb.Rows;
+import org.folddb.SharedMemory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The keyed state of one operator: a store, in which each state is a table. One thread uses it, save
+ * for snapshots and queries.
+ *
+ * @param <K> the type of keys
+ */
+final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
+    private static final Logger LOG = LoggerFactory.getLogger(FoldDbKeyedStateBackend.class);
+
+    private final FoldDb db;
+    private final WriteBuffer writes;
+    private final FoldDbOptions.Adding aggregating;
+
+    /** The tables of states by the names of states, in the order in which they were made. */
+    private final LinkedHashMap<String, StateTable> tables;
+
+    private final HeapPriorityQueuesManager timers;
+    private final SerializedCompositeKeyBuilder<K> keyBuilder;
+    private final int keyGroupBytes;
+    private boolean isDisposed;
+
+    /** What an open store and its restored states are. */
+    static final class Opened {
+        final FoldDb db;
+        final File directory;
+        final OpaqueMemoryResource<SharedMemory> memory;
+        final WriteBuffer writes;
+        final LinkedHashMap<String, StateTable> tables = new LinkedHashMap<>();
+        final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
+
+        Opened(FoldDb db, File directory, OpaqueMemoryResource<SharedMemory> memory) {
+            this.db = db;
+            this.directory = directory;
+            this.memory = memory;
+            this.writes = new WriteBuffer(db);
+        }
+
+        /** The table of a new state. Names of states may be of any length and have any letters. */
+        StateTable create(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+            StateTable table =
+                    new StateTable(db.createTable("s" + tables.size(), StateTable.RULES), writes, meta);
+            tables.put(meta.getName(), table);
+            return table;
+        }
+
+        /** Closes the store, and removes its files. */
+        void close() {
+            IOUtils.closeQuietly(db);
+            try {
+                FileUtils.deleteDirectory(directory);
+            } catch (IOException failure) {
+                LOG.warn("The directory {} of a FoldDB store cannot be removed.", directory, failure);
+            }
+            IOUtils.closeQuietly(memory);
+        }
+    }
+
+    private final Opened opened;
+
+    FoldDbKeyedStateBackend(
+            TaskKvStateRegistry kvStateRegistry,
+            TypeSerializer<K> keySerializer,
+            ClassLoader userCodeClassLoader,
+            ExecutionConfig executionConfig,
+            TtlTimeProvider ttlTimeProvider,
+            LatencyTrackingStateConfig latencyTracking,
+            SizeTrackingStateConfig sizeTracking,
+            CloseableRegistry cancelStreamRegistry,
+            StreamCompressionDecorator compression,
+            InternalKeyContext<K> keyContext,
+            Opened opened,
+            FoldDbOptions.Adding aggregating) {
+        super(
+                kvStateRegistry,
+                keySerializer,
+                userCodeClassLoader,
+                executionConfig,
+                ttlTimeProvider,
+                latencyTracking,
+                sizeTracking,
+                cancelStreamRegistry,
+                compression,
+                keyContext);
+        this.opened = opened;
+        this.db = opened.db;
+        this.writes = opened.writes;
+        this.tables = opened.tables;
+        this.aggregating = aggregating;
+        this.keyGroupBytes =
+                CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
+        this.keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, keyGroupBytes, 32);
+        this.timers =
+                new HeapPriorityQueuesManager(
+                        opened.queues,
+                        new HeapPriorityQueueSetFactory(keyGroupRange, numberOfKeyGroups, 128),
+                        keyGroupRange,
+                        numberOfKeyGroups);
+    }
+
+    SerializedCompositeKeyBuilder<K> keyBuilder() {
+        return keyBuilder;
+    }
+
+    int keyGroupBytes() {
+        return keyGroupBytes;
+    }
+
+    ClassLoader userClassLoader() {
+        return userCodeClassLoader;
+    }
+
+    FoldDbOptions.Adding aggregating() {
+        return aggregating;
+    }
+
+    @Override
+    public void setCurrentKey(K key) {
+        super.setCurrentKey(key);
+        keyBuilder.setKeyAndKeyGroup(key, getCurrentKeyGroupIndex());
+    }
+
+    @Override
+    public void setCurrentKeyAndKeyGroup(K key, int keyGroup) {
+        super.setCurrentKeyAndKeyGroup(key, keyGroup);
+        keyBuilder.setKeyAndKeyGroup(key, keyGroup);
+    }
+
+    // States
+
+    @Override
+    @Nonnull
+    public <N, SV, SEV, S extends State, IS extends S> IS createOrUpdateInternalState(
+            @Nonnull TypeSerializer<N> namespaceSerializer,
+            @Nonnull StateDescriptor<S, SV> descriptor,
+            @Nonnull StateSnapshotTransformFactory<SEV> transform)
+            throws Exception {
+        return createOrUpdateInternalState(namespaceSerializer, descriptor, transform, false);
+    }
+
+    @Override
+    @Nonnull
+    @SuppressWarnings("unchecked")
+    public <N, SV, SEV, S extends State, IS extends S> IS createOrUpdateInternalState(
+            @Nonnull TypeSerializer<N> namespaceSerializer,
+            @Nonnull StateDescriptor<S, SV> descriptor,
+            @Nonnull StateSnapshotTransformFactory<SEV> transform,
+            boolean allowFutureMetadataUpdates)
+            throws Exception {
+        StateTable table = tables.get(descriptor.getName());
+        boolean isMigrated = false;
+        if (table == null) {
+            table =
+                    opened.create(
+                            new RegisteredKeyValueStateBackendMetaInfo<>(
+                                    descriptor.getType(),
+                                    descriptor.getName(),
+                                    namespaceSerializer,
+                                    descriptor.getSerializer(),
+                                    StateSnapshotTransformFactory.noTransform()));
+        } else {
+            isMigrated = updateSerializers(table, namespaceSerializer, descriptor);
+        }
+        RegisteredKeyValueStateBackendMetaInfo<N, SV> meta =
+                (RegisteredKeyValueStateBackendMetaInfo<N, SV>) table.meta;
+        AbstractState<K, N, SV> state = (AbstractState<K, N, SV>) table.state;
+        if (state == null) {
+            state = newState(descriptor, table);
+        }
+        if (isMigrated) {
+            migrateRows(table, state, meta);
+        }
+        table.meta = allowFutureMetadataUpdates ? meta.withSerializerUpgradesAllowed() : meta;
+        table.transform = transform;
+        state.update(descriptor);
+        table.state = state;
+        return (IS) state;
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private <N, V> AbstractState<K, N, V> newState(StateDescriptor<?, V> descriptor, StateTable table) {
+        switch (descriptor.getType()) {
+            case VALUE:
+                return new Values<>(this, table);
+            case LIST:
+                return (AbstractState<K, N, V>) new Lists(this, table);
+            case MAP:
+                return (AbstractState<K, N, V>) new Maps(this, table);
+            case REDUCING:
+                return new Reducing<>(this, table);
+            case AGGREGATING:
+                return new Aggregating<>(this, table);
+            default:
+                throw new FlinkRuntimeException(
+                        "the state " + descriptor + " is of a type that FoldDB does not keep");
+        }
+    }
+
+    /** Whether the rows must be migrated. */
+    @SuppressWarnings("unchecked")
+    private <N, SV> boolean updateSerializers(
+            StateTable table, TypeSerializer<N> namespaceSerializer, StateDescriptor<?, SV> descriptor)
+            throws StateMigrationException {
+        RegisteredKeyValueStateBackendMetaInfo<N, SV> meta =
+                (RegisteredKeyValueStateBackendMetaInfo<N, SV>) table.meta;
+        TypeSerializer<N> namespacesBefore = meta.getNamespaceSerializer();
+        TypeSerializerSchemaCompatibility<N> namespaces =
+                meta.updateNamespaceSerializer(namespaceSerializer);
+        if (namespaces.isCompatibleAfterMigration() || namespaces.isIncompatible()) {
+            throw new StateMigrationException(
+                    "the new namespace serializer "
+                            + namespaceSerializer
+                            + " must be compatible with that of the restored state, "
+                            + namespacesBefore);
+        }
+        meta.checkStateMetaInfo(descriptor);
+        TypeSerializer<SV> valuesBefore = meta.getStateSerializer();
+        TypeSerializerSchemaCompatibility<SV> values =
+                meta.updateStateSerializer(descriptor.getSerializer());
+        if (values.isIncompatible()) {
+            throw new StateMigrationException(
+                    "the new serializer "
+                            + descriptor.getSerializer()
+                            + " is incompatible with that of the restored state, "
+                            + valuesBefore);
+        }
+        if (values.isCompatibleAfterMigration()) {
+            Migration.checkKeysOfMap(meta);
+        }
+        return values.isCompatibleAfterMigration();
+    }
+
+    private void migrateRows(
+            StateTable table,
+            AbstractState<?, ?, ?> state,
+            RegisteredKeyValueStateBackendMetaInfo<?, ?> meta)
+            throws IOException {
+        LOG.info("The rows of the state {} are migrated to another serializer.", meta.getName());
+        TtlAwareSerializer<?, ?> before =
+                TtlAwareSerializer.wrapTtlAwareSerializer(meta.getPreviousStateSerializer());
+        TtlAwareSerializer<?, ?> now =
+                TtlAwareSerializer.wrapTtlAwareSerializer(meta.getStateSerializer());
+        try (Rows rows = table.rows(false)) {
+            while (rows.next()) {
+                table.put(rows.key(), state.migrate(rows.value(), before, now, ttlTimeProvider));
+            }
+        }
+    }
+
+    // Keys
+
+    @Override
+    public <N> Stream<K> getKeys(String state, N namespace) {
+        return getKeys(List.of(state), namespace);
+    }
+
+    @Override
+    public <N> Stream<K> getKeys(List<String> states, N namespace) {
+        List<StateKeys<K>> walks = new ArrayList<>();
+        for (String state : states) {
+            StateTable table = tables.get(state);
+            if (table != null) {
+                walks.add(new StateKeys<>(table, keySerializer, keyGroupBytes));
+            }
+        }
+        return StateKeys.ofNamespace(walks, namespace);
+    }
+
+    @Override
+    public <N> Stream<Tuple2<K, N>> getKeysAndNamespaces(String state) {
+        StateTable table = tables.get(state);
+        return table == null
+                ? Stream.empty()
+                : new StateKeys<>(table, keySerializer, keyGroupBytes).withNamespaces();
+    }
+
+    @Override
+    public int numKeyValueStateEntries() {
+        int entries = 0;
+        for (StateTable table : tables.values()) {
+            try (Rows rows = table.rows(true)) {
+                while (rows.next()) {
+                    entries++;
+                }
+            }
+        }
+        return entries;
+    }
+
+    // Timers
+
+    @Override
+    @Nonnull
+    public <T extends HeapPriorityQueueElement & PriorityComparable<? super T> & Keyed<?>>
+            KeyGroupedInternalPriorityQueue<T> create(
+                    @Nonnull String name, @Nonnull TypeSerializer<T> elementSerializer) {
+        return timers.createOrUpdate(name, elementSerializer);
+    }
+
+    @Override
+    public <T extends HeapPriorityQueueElement & PriorityComparable<? super T> & Keyed<?>>
+            KeyGroupedInternalPriorityQueue<T> create(
+                    @Nonnull String name,
+                    @Nonnull TypeSerializer<T> elementSerializer,
+                    boolean allowFutureMetadataUpdates) {
+        return timers.createOrUpdate(name, elementSerializer, allowFutureMetadataUpdates);
+    }
+
+    // Snapshots
+
+    private StoreSnapshot<K> storeSnapshot() {
+        writes.flush();
+        return new StoreSnapshot<>(
+                db,
+                new ArrayList<>(tables.values()),
+                timers.getRegisteredPQStates().values(),
+                keyGroupRange,
+                keyGroupBytes,
+                keySerializer,
+                keyGroupCompressionDecorator);
+    }
+
+    @Override
+    @Nonnull
+    public RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot(
+            long checkpointId,
+            long timestamp,
+            @Nonnull CheckpointStreamFactory streams,
+            @Nonnull CheckpointOptions options)
+            throws Exception {
+        return new SnapshotStrategyRunner<>(
+                        "full snapshot of a FoldDB store",
+                        new FullSnapshots<>(this::storeSnapshot),
+                        cancelStreamRegistry,
+                        SnapshotExecutionType.ASYNCHRONOUS)
+                .snapshot(checkpointId, timestamp, streams, options);
+    }
+
+    @Override
+    @Nonnull
+    public SavepointResources<K> savepoint() {
+        return new SavepointResources<>(storeSnapshot(), SnapshotExecutionType.ASYNCHRONOUS);
+    }
+
+    @Override
+    public void notifyCheckpointComplete(long checkpointId) {}
+
+    @Override
+    public void notifyCheckpointAborted(long checkpointId) {}
+
+    @Override
+    public String getBackendTypeIdentifier() {
+        return "folddb";
+    }
+
+    @Override
+    public void dispose() {
+        if (!isDisposed) {
+            isDisposed = true;
+            super.dispose();
+            opened.close();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package org.folddb.flink;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
+import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
+import org.folddb.Rows;
+import org.folddb.Scan;
+import org.folddb.Snapshot;
+import org.folddb.Table;
+
+/**
+ * The table of a state, and what is known of it.
+ *
+ * <pre>
+ *   key     key group (1 or 2 bytes), key, namespace, and for map states the key in the map
+ *   value   a value; a list, or operands of a reducing or aggregating state: one after the other,
+ *           with a comma between them
+ * </pre>
+ *
+ * These are the rows of Flink's canonical savepoints, save for operands, which become one value
+ * there.
+ */
+final class StateTable {
+    static final String RULES = "fold=append:,";
+
+    final Table table;
+    private final WriteBuffer writes;
+
+    RegisteredKeyValueStateBackendMetaInfo<?, ?> meta;
+    StateSnapshotTransformFactory<?> transform = StateSnapshotTransformFactory.noTransform();
+
+    /** The state as it runs; null where the job has not asked for it since it was restored. */
+    AbstractState<?, ?, ?> state;
+
+    /** Whether a row may have several operands that a snapshot must make one value of. */
+    boolean hasOperands;
+
+    StateTable(Table table, WriteBuffer writes, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+        this.table = table;
+        this.writes = writes;
+        this.meta = meta;
+    }
+
+    byte[] get(byte[] key) {
+        writes.flush();
+        return table.get(key);
+    }
+
+    void put(byte[] key, byte[] value) {
+        writes.put(table, key, value);
+    }
+
+    void append(byte[] key, byte[] operand) {
+        writes.append(table, key, operand);
+    }
+
+    void delete(byte[] key) {
+        writes.delete(table, key);
+    }
+
+    void deletePrefix(byte[] prefix) {
+        writes.deleteRange(table, prefix, endOf(prefix));
+    }
+
+    boolean hasPrefix(byte[] prefix) {
+        return !rowsOf(prefix, null, 1, true).isEmpty();
+    }
+
+    /** At most so many rows of a prefix, after the key {@code after} where it is not null. */
+    List<byte[][]> rowsOf(byte[] prefix, byte[] after, int limit, boolean isKeysOnly) {
+        writes.flush();
+        Scan scan = table.scan().before(endOf(prefix)).limit(limit);
+        scan = after == null ? scan.from(prefix) : scan.after(after);
+        List<byte[][]> found = new ArrayList<>();
+        try (Rows rows = (isKeysOnly ? scan.keysOnly() : scan).rows()) {
+            while (rows.next()) {
+                found.add(new byte[][] {rows.key(), rows.value()});
+            }
+        }
+        return found;
+    }
+
+    Rows rows(boolean isKeysOnly) {
+        writes.flush();
+        Scan scan = table.scan();
+        return (isKeysOnly ? scan.keysOnly() : scan).rows();
+    }
+
+    Rows rowsAt(Snapshot snapshot) {
+        return table.scan().at(snapshot).rows();
+    }
+
+    /** The first key after all that begin so: the first byte, of a key group, is below 0xff. */
+    static byte[] endOf(byte[] prefix) {
+        int last = prefix.length - 1;
+        while (prefix[last] == (byte) 0xff) {
+            last--;
+        }
+        byte[] end = Arrays.copyOf(prefix, last + 1);
+        end[last]++;
+        return end;
+    }
+}
