@@ -8,7 +8,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Fields};
 use folddb::Datum;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3_arrow::PyArray;
@@ -16,7 +15,7 @@ use pyo3_arrow::input::AnyArray;
 
 use crate::cells::Cells;
 use crate::convert::datum_of;
-use crate::errors::invalid;
+use crate::errors::{invalid, is_misfit, said};
 
 /// One column, before it is cut into chunks.
 pub(crate) enum Column {
@@ -34,19 +33,37 @@ pub(crate) enum Source {
     Encoded(Column),
 }
 
-/// Encodes one object of Python.
-pub(crate) type Encode<'a> = &'a dyn Fn(&Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<()>;
+/// Encodes one object of Python, the one of this row. Returns false if it is null.
+pub(crate) type Encode<'a> = &'a dyn Fn(u64, &Bound<'_, PyAny>, &mut Vec<u8>) -> PyResult<bool>;
 
-/// Takes columns of keys or values. A list is encoded object by object. An object that does not fit
-/// and may be skipped becomes null; so does a `None` that is not a value.
+/// Takes columns of keys or values. A list, and an array of NumPy that holds objects, is encoded
+/// object by object. An object that does not fit and may be skipped becomes null; so does a `None`
+/// that does not fit.
 ///
 /// # Errors
-/// InvalidInput for something that is not a column, and for an object of a list that does not fit,
-/// with its row.
-pub(crate) fn source(given: &Bound<'_, PyAny>, skips: bool, encode: Encode<'_>) -> PyResult<Source> {
-    if let Ok(list) = given.cast::<PyList>() {
-        return encoded(list, skips, encode).map(Source::Encoded);
+/// InvalidInput, which names the table, for something that is not a column, and for an object of a
+/// list that does not fit, with its row.
+pub(crate) fn source(
+    table: &str,
+    given: &Bound<'_, PyAny>,
+    skips: bool,
+    encode: Encode<'_>,
+) -> PyResult<Source> {
+    if let Some(list) = list_of(given)? {
+        return encoded(&list, skips, encode).map(Source::Encoded);
     }
+    let py = given.py();
+    columns(given).map_err(|raised| match is_misfit(py, &raised) {
+        true => {
+            let named = invalid(format!("table `{table}`: {}", said(py, &raised)));
+            named.set_cause(py, Some(raised));
+            named
+        }
+        false => raised,
+    })
+}
+
+fn columns(given: &Bound<'_, PyAny>) -> PyResult<Source> {
     if let Ok(columns) = given.cast::<PyTuple>() {
         let columns = columns.iter().map(|column| Ok((None, column_of(&column)?)));
         return columns.collect::<PyResult<_>>().map(Source::Columns);
@@ -57,10 +74,24 @@ pub(crate) fn source(given: &Bound<'_, PyAny>, skips: bool, encode: Encode<'_>) 
     }
     match column_of(given)? {
         Column::Arrays { arrays, of: DataType::Struct(fields) } => {
-            columns_of(&arrays, &fields).map(Source::Columns)
+            Ok(Source::Columns(columns_of(arrays, fields)))
         }
         column => Ok(Source::Columns(vec![(None, column)])),
     }
+}
+
+/// A list, and an array of NumPy that holds objects as one: text of pandas, for example.
+fn list_of<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>>> {
+    if let Ok(list) = given.cast::<PyList>() {
+        return Ok(Some(list.clone()));
+    }
+    let holds_objects = given.hasattr("__array_interface__")?
+        && given.getattr("shape")?.len()? == 1
+        && given.getattr("dtype")?.getattr("kind")?.eq("O")?;
+    if !holds_objects {
+        return Ok(None);
+    }
+    Ok(Some(given.call_method0("tolist")?.cast_into()?))
 }
 
 fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResult<Column> {
@@ -68,8 +99,9 @@ fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResul
     let (mut arrays, mut objects): (Vec<ArrayRef>, _) = (Vec::new(), BinaryBuilder::new());
     for (row, object) in list.iter().enumerate() {
         bytes.clear();
-        match encode(&object, &mut bytes) {
-            Ok(()) => objects.append_value(&bytes),
+        match encode(row as u64, &object, &mut bytes) {
+            Ok(true) => objects.append_value(&bytes),
+            Ok(false) => objects.append_null(),
             Err(error) if (skips || object.is_none()) && is_misfit(py, &error) => objects.append_null(),
             Err(error) => return Err(in_row(py, row as u64, error)),
         }
@@ -85,14 +117,14 @@ fn encoded(list: &Bound<'_, PyList>, skips: bool, encode: Encode<'_>) -> PyResul
 /// bits.
 const ARRAY_BYTES: usize = 256 << 20;
 
-/// Whether an error says that an object does not fit. Other errors are failures.
-fn is_misfit(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyTypeError>(py)
-}
-
 /// The error of one row of many.
 pub(crate) fn in_row(py: Python<'_>, row: u64, error: PyErr) -> PyErr {
-    if is_misfit(py, &error) { invalid(format!("row {row}: {}", error.value(py))) } else { error }
+    if !is_misfit(py, &error) {
+        return error;
+    }
+    let named = invalid(format!("row {row}: {}", said(py, &error)));
+    named.set_cause(py, error.cause(py));
+    named
 }
 
 fn column_of(given: &Bound<'_, PyAny>) -> PyResult<Column> {
@@ -100,16 +132,16 @@ fn column_of(given: &Bound<'_, PyAny>) -> PyResult<Column> {
     if is_arrow {
         return arrays(given.extract::<AnyArray>()?);
     }
-    if given.hasattr("__array_interface__")? && given.getattr("shape")?.len()? > 0 {
-        let array = given.py().get_type::<PyArray>().call_method1("from_numpy", (given,))?;
-        return arrays(array.extract::<AnyArray>()?);
-    }
-    if let Ok(list) = given.cast::<PyList>() {
+    if let Some(list) = list_of(given)? {
         let of_pyarrow = given.py().import("pyarrow");
         let pyarrow = of_pyarrow.map_err(|_| {
             invalid("a list among columns needs pyarrow: install it, or give arrays of NumPy or Arrow")
         })?;
         return arrays(pyarrow.getattr("array")?.call1((list,))?.extract::<AnyArray>()?);
+    }
+    if given.hasattr("__array_interface__")? && given.getattr("shape")?.len()? > 0 {
+        let array = given.py().get_type::<PyArray>().call_method1("from_numpy", (given,))?;
+        return arrays(array.extract::<AnyArray>()?);
     }
     datum_of(given).map(Column::Constant)
 }
@@ -122,16 +154,16 @@ fn arrays(given: AnyArray) -> PyResult<Column> {
 }
 
 /// The columns of a table, which Arrow gives as one column of structs; a table without rows has no
-/// array.
-fn columns_of(arrays: &[ArrayRef], fields: &Fields) -> PyResult<Vec<(Option<String>, Column)>> {
+/// array. If rows are null as a whole, the structs stay one column.
+fn columns_of(arrays: Vec<ArrayRef>, fields: Fields) -> Vec<(Option<String>, Column)> {
     if arrays.iter().any(|array| array.null_count() > 0) {
-        return Err(invalid("a row is null as a whole: give its columns, which may be null one by one"));
+        return vec![(None, Column::Arrays { arrays, of: DataType::Struct(fields) })];
     }
     let column = |(index, field): (usize, &arrow_schema::FieldRef)| {
         let arrays = arrays.iter().map(|array| Arc::clone(array.as_struct().column(index))).collect();
         (Some(field.name().clone()), Column::Arrays { arrays, of: field.data_type().clone() })
     };
-    Ok(fields.iter().enumerate().map(column).collect())
+    fields.iter().enumerate().map(column).collect()
 }
 
 impl Column {
@@ -148,6 +180,26 @@ impl Column {
         let Column::Arrays { arrays, .. } = self else { return 0 };
         arrays.iter().filter_map(|array| array.to_data().get_slice_memory_size().ok()).sum()
     }
+}
+
+/// One row of columns; none if they have no such row.
+pub(crate) fn row_of(columns: &[&Column], row: u64) -> Option<Chunk> {
+    let part = |column: &&Column| match column {
+        Column::Constant(value) => Some(Part::Constant(value.clone())),
+        Column::Arrays { arrays, .. } => {
+            let mut offset = usize::try_from(row).ok()?;
+            let array = arrays.iter().find(|array| match array.len() {
+                len if offset < len => true,
+                len => {
+                    offset -= len;
+                    false
+                }
+            })?;
+            Some(Part::Array(array.slice(offset, 1)))
+        }
+    };
+    let parts = columns.iter().map(part).collect::<Option<Vec<_>>>()?;
+    Some(Chunk { first_row: row, len: 1, parts })
 }
 
 /// A part of columns of the same length: some rows of one array of each.

@@ -106,10 +106,14 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
 
 /// A value in a message, cut to 80 characters.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
-    let text = object.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    cut(&object.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string()))
+}
+
+/// The first 80 characters of a text.
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

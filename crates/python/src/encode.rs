@@ -198,7 +198,11 @@ impl<'t> Encoder<'t> {
                 None => return Err("the value is not text".to_owned()),
             },
             _ => {
-                let datum = match (self.table.values, cells.datum(row)?) {
+                let datum = cells.datum(row)?;
+                if self.table.wants.is_null(&datum) {
+                    return Ok(Row::Nothing);
+                }
+                let datum = match (self.table.values, datum) {
                     (Values::Json, text @ Datum::Text(_)) => Datum::Text(datum::json::text_of(&text)),
                     (_, datum) => datum,
                 };
@@ -322,6 +326,9 @@ pub(crate) fn by_name(table: &Placed, keys: Source) -> Result<Source, String> {
 
 fn key_shape(codec: &KeyCodec, keys: &Source) -> Result<(Keys, usize), String> {
     let Source::Columns(columns) = keys else { return Ok((Keys::Encoded, 1)) };
+    if let [(None, Column::Arrays { of: DataType::Struct(_), .. })] = columns.as_slice() {
+        return Err("a row of keys is null as a whole: give its columns".to_owned());
+    }
     let wanted = match codec {
         KeyCodec::TypedTuple(types) => types.len(),
         KeyCodec::Tuple => columns.len(),
@@ -348,7 +355,13 @@ fn value_shape(table: &Placed, values: &Source) -> Result<Shape, String> {
             several => Err(format!("a value is made of one column, not of {}", several.len())),
         };
     };
-    if let [(None, Column::Constant(Datum::Map(_)))] = columns.as_slice() {
+    if let [
+        (
+            None,
+            Column::Constant(Datum::Map(_) | Datum::Null) | Column::Arrays { of: DataType::Struct(_), .. },
+        ),
+    ] = columns.as_slice()
+    {
         return Ok(Shape::One);
     }
     let names: Vec<&str> = record.names().collect();

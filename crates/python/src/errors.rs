@@ -5,7 +5,7 @@
 //! says what the caller can do. The cause of the exception is what a fold in Python has raised.
 
 use folddb::{Error, ErrorKind};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOverflowError, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -31,6 +31,19 @@ fn class(py: Python<'_>, kind: ErrorKind) -> PyResult<Bound<'_, PyType>> {
 /// The exception of a call that is wrong.
 pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     raise(Error::invalid(message))
+}
+
+/// Whether an exception says that an object does not fit. Others are failures.
+pub(crate) fn is_misfit(py: Python<'_>, raised: &PyErr) -> bool {
+    raised.is_instance_of::<PyValueError>(py)
+        || raised.is_instance_of::<PyTypeError>(py)
+        || raised.is_instance_of::<PyRecursionError>(py)
+        || raised.is_instance_of::<PyOverflowError>(py)
+}
+
+/// What an exception says.
+pub(crate) fn said(py: Python<'_>, raised: &PyErr) -> String {
+    raised.value(py).to_string()
 }
 
 /// Runs `work` without the lock of the interpreter: other threads continue, and a fold written in

@@ -27,7 +27,8 @@ pub(crate) fn encode(
         KeyCodec::Bytes => bytes(key)?.map(|bytes| out.extend_from_slice(&bytes)).is_some(),
         KeyCodec::Utf8 => match key.cast::<PyString>() {
             Ok(text) => {
-                out.extend_from_slice(text.to_cow()?.as_bytes());
+                let text = text.to_cow().map_err(|_| wrong(table, codec, key, "it is not text in UTF-8"))?;
+                out.extend_from_slice(text.as_bytes());
                 true
             }
             Err(_) => false,

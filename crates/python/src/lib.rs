@@ -28,6 +28,7 @@ mod shared;
 mod settings;
 mod exclusive;
 mod place;
+mod operands;
 mod typed;
 mod cells;
 mod columns;

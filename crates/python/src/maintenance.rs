@@ -72,20 +72,24 @@ pub(crate) fn backup<'py>(
 }
 
 /// Creates a store from a backup: the latest, or the one of this generation; as it was at a seq, if
-/// the backups have the log of that time.
+/// the backups have the log of that time. `progress` is called with the bytes done and the total;
+/// if it raises, no store is made.
 #[pyfunction]
-#[pyo3(signature = (backups, to, *, generation = None, at_seq = None, **settings))]
+#[pyo3(signature = (backups, to, *, generation = None, at_seq = None, progress = None, **settings))]
 pub(crate) fn restore<'py>(
     py: Python<'py>,
     backups: PathBuf,
     to: PathBuf,
     generation: Option<u64>,
     at_seq: Option<u64>,
+    progress: Option<Py<PyAny>>,
     settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let what = RestoreOptions::default().generation(generation).at_seq(at_seq.map(Seq::from));
     let options = options(settings)?;
-    let report = detached(py, || Store::restore(backups, to, &what, &options))?;
+    let progress = Progress::new(progress);
+    let told = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+    let report = progress.result(detached(py, || Store::restore_with(backups, to, &what, &options, told)))?;
     let told = PyDict::new(py);
     told.set_item("generation", report.generation)?;
     told.set_item("last_seq", u64::from(report.last_seq))?;

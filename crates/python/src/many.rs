@@ -18,11 +18,12 @@ use std::sync::{Arc, mpsc};
 use folddb::folds::Stats;
 use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::{FoldName, PredicateRule};
-use folddb::{Error, ErrorKind, Fold, Outcome, Result, WriteOp};
+use folddb::{Error, ErrorKind, Fold, Outcome, Result, WriteOp, datum};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::cells::Cells;
-use crate::columns::{Chunk, Column, Source, chunks};
+use crate::columns::{Chunk, Column, Source, chunks, row_of};
+use crate::convert::cut;
 use crate::encode::{Encoder, Row};
 use crate::place::{Place, Placed};
 
@@ -144,11 +145,34 @@ pub(crate) fn encoded_keys(table: &Placed, keys: &Source) -> Result<Vec<Vec<u8>>
         for row in 0..chunk.len {
             let mut key = Vec::new();
             let put = encoder.key(&cells, row, &mut key);
-            put.map_err(|why| wrong(format!("row {}: {why}", chunk.first_row + row as u64)))?;
+            put.map_err(|why| {
+                let row = chunk.first_row + row as u64;
+                Error::invalid(format!("row {row}: table `{}`: {why}", table.name()))
+            })?;
             encoded.push(key);
         }
     }
     Ok(encoded)
+}
+
+/// The key of a row, as messages show it.
+#[cold]
+pub(crate) fn key_of_row(table: &Placed, keys: &Source, row: u64) -> String {
+    let key = || {
+        let (encoder, chunk) = (Encoder::new(table, keys, None).ok()?, row_of(&keys.columns(), row)?);
+        let mut key = Vec::new();
+        encoder.key(&chunk.cells().ok()?, 0, &mut key).ok()?;
+        Some(key_text(table, &key))
+    };
+    key().unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// An encoded key, as messages show it: in the notation of JSON, and short.
+fn key_text(table: &Placed, key: &[u8]) -> String {
+    match table.codec.show(key) {
+        Ok(key) => cut(&datum::json::text_of(&key)),
+        Err(_) => "unknown".to_owned(),
+    }
 }
 
 /// How the ops of one key are folded before they are written, if no reader can see that.
@@ -199,7 +223,7 @@ struct Ops {
 impl Work<'_> {
     fn wrong(&self, chunk: &Chunk, row: usize, why: &str) -> Error {
         let row = chunk.first_row + row as u64;
-        Error::invalid(format!("table `{}`, row {row}: {why}", self.table.name()))
+        Error::invalid(format!("row {row}: table `{}`{why}", self.table.name()))
             .advise("nothing is written; mend the row, or pass over what does not fit by skip_invalid=True")
     }
 
@@ -210,9 +234,9 @@ impl Work<'_> {
     #[inline]
     fn key(&self, cells: &[Cells], row: usize, key: &mut Vec<u8>) -> std::result::Result<(), String> {
         key.clear();
-        self.encoder.key(cells, row, key)?;
+        self.encoder.key(cells, row, key).map_err(|why| format!(": {why}"))?;
         match key.len() > KEY_BYTES_MAX {
-            true => Err(format!("the key has {} bytes; {KEY_BYTES_MAX} are the most", key.len())),
+            true => Err(format!(": the key has {} bytes; {KEY_BYTES_MAX} are the most", key.len())),
             false => Ok(()),
         }
     }
@@ -228,15 +252,24 @@ impl Work<'_> {
     ) -> std::result::Result<Option<()>, String> {
         value.clear();
         self.key(cells, row, key)?;
-        match (self.encoder.value(cells, row, value)?, self.op) {
-            (Row::Whole, _) if value.len() > VALUE_BYTES_MAX => Err(format!(
-                "the value has {} bytes; {VALUE_BYTES_MAX} are the most, but for `writer`",
-                value.len()
+        let read = self.encoder.value(cells, row, value).map_err(|why| self.at_key(key, why))?;
+        match (read, self.op) {
+            (Row::Whole, _) if value.len() > VALUE_BYTES_MAX => Err(self.at_key(
+                key,
+                format!(
+                    "the value has {} bytes; {VALUE_BYTES_MAX} are the most, but for `writer`",
+                    value.len()
+                ),
             )),
             (Row::Whole, _) => Ok(Some(())),
             (Row::Nothing, WriteOp::Fold) => Ok(None),
-            (Row::Nothing, _) => Err("the value is null, which cannot be put".to_owned()),
+            (Row::Nothing, _) => Err(self.at_key(key, "the value is null, which cannot be put".to_owned())),
         }
+    }
+
+    #[cold]
+    fn at_key(&self, key: &[u8], why: String) -> String {
+        format!(", key {}: {why}", key_text(self.table, key))
     }
 
     /// Checks all rows of a chunk.

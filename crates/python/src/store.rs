@@ -7,9 +7,10 @@ use folddb::{BytesTable, Durability, Error, ErrorKind, FeedOptions, Options, Res
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{detached, raise, raise_of_call};
+use crate::errors::{detached, invalid, raise, raise_of_call};
 use crate::feeds::FeedOf;
 use crate::forks::Guarded;
+use crate::keys;
 use crate::maintenance;
 use crate::open_stores::keep;
 use crate::place::{Opened, Placed};
@@ -211,19 +212,29 @@ impl StoreOf {
     }
 
     /// A change feed by its name, from the place that was acknowledged last: of the whole store, or
-    /// of one table. The store keeps what the feed has not acknowledged, up to `bytes_max`; beyond
-    /// that the feed is lost.
-    #[pyo3(signature = (name, *, table = None, from_now = false, bytes_max = None))]
+    /// of one table, or of its keys that begin with `prefix`. The store keeps what the feed has not
+    /// acknowledged, up to `bytes_max`; beyond that the feed is lost.
+    #[pyo3(signature = (name, *, table = None, prefix = None, from_now = false, bytes_max = None))]
     fn feed(
         &self,
         py: Python<'_>,
         name: &str,
         table: Option<String>,
+        prefix: Option<&Bound<'_, PyAny>>,
         from_now: bool,
         bytes_max: Option<u64>,
     ) -> PyResult<FeedOf> {
         let store = self.store()?;
-        let options = FeedOptions::default().table(table.as_deref()).from_now(from_now).bytes_max(bytes_max);
+        let mut options =
+            FeedOptions::default().table(table.as_deref()).from_now(from_now).bytes_max(bytes_max);
+        if let Some(prefix) = prefix {
+            let named = table.as_deref().ok_or_else(|| {
+                invalid(format!("feed `{name}`: a prefix is of the keys of one table: give table=, too"))
+            })?;
+            let of = detached(py, || store.bytes_table(named))?;
+            let codec = of.rules().as_table_rules().key_codec().clone();
+            options = options.prefix(&keys::prefix(named, &codec, prefix)?);
+        }
         let feed = detached(py, || store.feed(name, options))?;
         Ok(FeedOf::new(feed, self.0.get()?.options.clone()))
     }

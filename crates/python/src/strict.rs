@@ -77,6 +77,14 @@ impl Wants {
         if fits { Ok(()) } else { Err(format!("{} is not {}", datum::json::text_of(value), self.expected())) }
     }
 
+    /// Whether a value is a record without a field that is not null, which folds nothing.
+    pub(crate) fn is_null(&self, value: &Datum) -> bool {
+        match (self, value) {
+            (Wants::Fields(_), Datum::Map(given)) => given.iter().all(|(_, value)| *value == Datum::Null),
+            (_, value) => *value == Datum::Null,
+        }
+    }
+
     /// As [`Wants::check`], for a field of a record, by its index.
     ///
     /// # Errors

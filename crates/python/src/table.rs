@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PySlice, PyString};
 
 use crate::arrow::Columns;
 use crate::columns::{Source, in_row, source};
+use crate::convert::shown;
 use crate::encode::by_name;
 use crate::errors::{detached, invalid, raise};
 use crate::finds::{Asked, Find};
@@ -14,7 +15,8 @@ use crate::forks::Guarded;
 use crate::frames::{self, Frame};
 use crate::keys;
 use crate::maintenance::Progress;
-use crate::many::{Many, encoded_keys};
+use crate::many::{Many, encoded_keys, key_of_row};
+use crate::operands;
 use crate::place::{Opened, Placed};
 use crate::records::{self, record};
 use crate::rules;
@@ -46,15 +48,17 @@ impl Table {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<Option<u64>> {
-        let (table, key) = self.key(key)?;
+        let (table, key_bytes) = self.key(key)?;
         let mut bytes = Vec::with_capacity(32);
-        table.values.encode(&table.table, &table.wants, value, &mut bytes)?;
-        detached(py, || table.write(op, &key, &bytes))
+        operands::encode(table, &|| shown(key), value, &mut bytes)?;
+        detached(py, || table.write(op, &key_bytes, &bytes))
     }
 
     fn source_of_keys(&self, keys: &Bound<'_, PyAny>, skips: bool) -> PyResult<Source> {
         let table = self.0.get()?;
-        let given = source(keys, skips, &|key, out| keys::encode(table.name(), &table.codec, key, out))?;
+        let given = source(table.name(), keys, skips, &|_, key, out| {
+            keys::encode(table.name(), &table.codec, key, out).map(|()| true)
+        })?;
         by_name(table, given).map_err(|why| invalid(format!("table `{}`: {why}", table.name())))
     }
 
@@ -69,8 +73,9 @@ impl Table {
     ) -> PyResult<u64> {
         let table = self.0.get()?;
         let keys = self.source_of_keys(keys, skips)?;
-        let values =
-            source(values, skips, &|value, out| table.values.encode(&table.table, &table.wants, value, out))?;
+        let values = source(table.name(), values, skips, &|row, value, out| {
+            operands::encode_of_list(table, &|| key_of_row(table, &keys, row), value, out)
+        })?;
         let many = Many { op, keys, values, skips };
         let progress = Progress::new(progress);
         progress.result(detached(py, || many.write(table, |done, total| progress.report(done, total))))
@@ -183,7 +188,7 @@ impl Table {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = row?.extract()?;
             let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
             let read = keys::encode(table.name(), &table.codec, &key, &mut key_bytes)
-                .and_then(|()| table.values.encode(&table.table, &table.wants, &value, &mut value_bytes));
+                .and_then(|()| operands::encode(table, &|| shown(&key), &value, &mut value_bytes));
             read.map_err(|error| in_row(py, number as u64, error))?;
             encoded.push((key_bytes, value_bytes));
         }
@@ -355,7 +360,8 @@ impl Table {
         entries.iter().map(entry).collect()
     }
 
-    /// The value that a key had at a seq or a past moment, or the default.
+    /// The value that a key had at a seq or a past moment, which is known to about a second, or the
+    /// default.
     #[pyo3(signature = (key, as_of, default = None))]
     fn get_at<'py>(
         &self,
@@ -372,10 +378,15 @@ impl Table {
         }
     }
 
-    /// Adds an index by its rule, `city:json:/address/city`, and builds it.
-    fn add_index(&self, py: Python<'_>, rule: &str) -> PyResult<()> {
+    /// Adds an index by its rule, `city:json:/address/city`, and builds it. `progress` is called
+    /// with the keys done and about how many there are; if it raises, the build stops there, and
+    /// continues when the index is added again.
+    #[pyo3(signature = (rule, progress = None))]
+    fn add_index(&self, py: Python<'_>, rule: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let (itself, rule) = (self.0.get()?.itself().map_err(raise)?, rules::index(rule)?);
-        detached(py, || itself.add_index(&rule))
+        let progress = Progress::new(progress);
+        let report = |at: folddb::IndexProgress| progress.report(at.keys_done, at.keys_total);
+        progress.result(detached(py, || itself.add_index_with(&rule, report)))
     }
 
     /// Removes an index.

@@ -1,15 +1,8 @@
-//! Values and operands of Python as the bytes of values, and back: what the fold of the table takes
-//! and gives.
+//! How a table takes its values from Python, and their bytes as data.
 
 use folddb::codec::ValueCodec;
 use folddb::table_rules::FoldName;
 use folddb::{BytesTable, Datum, DynamicRules, Error, Result, datum};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-
-use crate::convert::{bytes, datum_of, shown};
-use crate::errors::{invalid, raise};
-use crate::strict::Wants;
 
 /// How a table takes and gives its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +22,10 @@ pub(crate) enum Values {
 /// # Errors
 /// The bytes are not a value of the table.
 pub(crate) fn show_by(rules: &DynamicRules, value: &[u8]) -> Result<Datum> {
-    match Values::by(rules) {
+    let values = Values::by(rules);
+    match values {
         Values::Bytes => Ok(Datum::Bytes(value.to_vec())),
-        _ => rules.show_value(value).map_err(|cause| Error::invalid(cause.to_string())),
+        _ => values.data(rules, value).map_err(Error::invalid),
     }
 }
 
@@ -51,43 +45,6 @@ impl Values {
         }
     }
 
-    /// Appends the bytes of a value.
-    ///
-    /// # Errors
-    /// InvalidInput, naming the table and the value, and what is expected.
-    pub(crate) fn encode(
-        self,
-        table: &BytesTable,
-        wants: &Wants,
-        value: &Bound<'_, PyAny>,
-        out: &mut Vec<u8>,
-    ) -> PyResult<()> {
-        let wrong = |why: String| {
-            invalid(format!("table `{}`: the value {} does not fit: {why}", table.name(), shown(value)))
-        };
-        let datum = match self {
-            Values::Bytes => match bytes(value)? {
-                Some(bytes) => {
-                    out.extend_from_slice(&bytes);
-                    return Ok(());
-                }
-                None => return Err(wrong("it is not bytes".to_owned())),
-            },
-            Values::Text => match value.cast::<PyString>() {
-                Ok(text) => Datum::Text(text.to_cow()?.into_owned()),
-                Err(_) => return Err(wrong("it is not a str".to_owned())),
-            },
-            Values::Json => match datum_of(value)? {
-                text @ Datum::Text(_) => Datum::Text(datum::json::text_of(&text)),
-                other => other,
-            },
-            Values::Fold => datum_of(value)?,
-        };
-        wants.check(&datum).map_err(wrong)?;
-        table.rules().check_writable().map_err(raise)?;
-        table.rules().read_value(&datum, out).map_err(|cause| wrong(cause.to_string()))
-    }
-
     /// A value as data.
     ///
     /// # Errors
@@ -96,7 +53,18 @@ impl Values {
         if self == Values::Bytes {
             return Ok(Datum::Bytes(value.to_vec()));
         }
-        let shown = table.rules().show_value(value);
-        shown.map_err(|cause| Error::invalid(format!("table `{}`: {cause}", table.name())))
+        let data = self.data(table.rules(), value);
+        data.map_err(|cause| Error::invalid(format!("table `{}`: {cause}", table.name())))
+    }
+
+    fn data(self, rules: &DynamicRules, value: &[u8]) -> std::result::Result<Datum, String> {
+        let shown = rules.show_value(value).map_err(|cause| cause.to_string())?;
+        let is_merged =
+            matches!(&rules.as_table_rules().fold, FoldName::BuiltIn(spec) if spec.trim() == "json-merge");
+        match &shown {
+            // A merged document that is text or null is shown as JSON.
+            Datum::Text(text) if is_merged => datum::json::parse(text),
+            _ => Ok(shown),
+        }
     }
 }

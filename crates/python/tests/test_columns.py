@@ -132,7 +132,7 @@ def test_one_bad_row_is_named_and_nothing_of_the_call_is_written(store):
     table = store.table("t", key="u64", fold="sum:u64")
     keys = np.arange(200_000, dtype="i8")
     keys[150_000] = -1
-    with pytest.raises(errors.InvalidInput, match=r"`t`, row 150000: the key \[-1\] is not of type u64"):
+    with pytest.raises(errors.InvalidInput, match=r"^row 150000: table `t`: the key \[-1\] is not of type u64"):
         table.fold_many(keys, 1)
     assert table.count() == 0
     assert table.fold_many(keys, 1, skip_invalid=True) == 199_999
@@ -162,7 +162,7 @@ def test_columns_that_do_not_fit_are_refused_before_anything_is_written(counts, 
 
 
 def test_a_null_cannot_be_put(counts):
-    with pytest.raises(errors.InvalidInput, match="row 1: the value is null"):
+    with pytest.raises(errors.InvalidInput, match='^row 1: table `counts`, key "b": the value is null, which cannot be put '):
         counts.put_many(pa.array(["a", "b"]), pa.array([1, None]))
     optional = counts
     assert optional.fold_many(pa.array(["a", "b"]), pa.array([1, None])) == 1
@@ -343,6 +343,7 @@ def test_polars_reads_a_scan_and_its_frames_fold(named):
     frame = polars.DataFrame(GIVEN)
     named.fold_many(frame.select("day", "name"), frame["value"])
     assert polars.DataFrame(named.scan()).rows() == WANTED
+    assert polars.from_arrow(named.scan()).struct.unnest().rows() == WANTED
     found = polars.DataFrame(named.get_many(frame.select("name", "day")))
     assert found["value"].to_list() == [4, 2, 4]
     assert named.fold_many(frame.clear().select("name", "day"), frame.clear()["value"]) == 0
@@ -351,8 +352,8 @@ def test_polars_reads_a_scan_and_its_frames_fold(named):
 def test_duckdb_reads_a_scan_and_its_results_fold(named):
     duckdb = pytest.importorskip("duckdb")
     given = pa.table(GIVEN)  # noqa: F841
-    rows = pa.table(duckdb.sql("select * from given"))
-    named.fold_many(rows.select(["name", "day"]), rows["value"])
+    keys, values = duckdb.sql("select name, day from given"), duckdb.sql("select value from given")
+    named.fold_many(keys if hasattr(keys, "__arrow_c_stream__") else pa.table(keys), pa.table(values)["value"])
     scan = named.scan()  # noqa: F841
     assert duckdb.sql("select * from scan order by name").fetchall() == WANTED
 
@@ -362,4 +363,9 @@ def test_pandas_reads_a_scan_and_its_frames_fold(named):
     frame = pandas.DataFrame(GIVEN)
     named.fold_many(frame[["name", "day"]], frame["value"].to_numpy())
     assert [tuple(row) for row in named.scan().to_arrow().to_pandas().to_numpy().tolist()] == WANTED
+    if hasattr(pandas.DataFrame, "from_arrow"):
+        assert [tuple(row) for row in pandas.DataFrame.from_arrow(named.scan()).to_numpy().tolist()] == WANTED
+    if hasattr(pandas.Series, "__arrow_c_stream__"):
+        assert named.fold_many((frame["name"], frame["day"]), frame["value"]) == 3
+        assert named.count() == 2 and named["a", 1] == 8
     assert named.fold_many(frame[["name", "day"]][:0], frame["value"].to_numpy()[:0]) == 0

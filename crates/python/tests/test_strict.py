@@ -1,5 +1,6 @@
 """A value has the type that its table says, row by row and in columns, and nothing is lost."""
 
+import json
 import math
 import os
 
@@ -138,6 +139,20 @@ def test_rows_of_a_frame_are_documents_of_a_table_of_json(store):
     merged.fold_many([1, 1], frame)
     merged.fold_many([1], frame.select(["a"])[:1])
     assert merged[1] == {"a": 1, "b": ["y", "z"]}
+
+
+@pytest.mark.parametrize("rules", [{"value": "json"}, {"fold": "json-merge"}], ids=str)
+def test_a_document_comes_back_as_it_was_given(store, rules):
+    table = store.table("t", key=int, **rules)
+    for document in ["x", "1", '"', None, True, 1, 2**100, 1.5, [], ["x", None], {}, {"a": {"b": "c"}}]:
+        table.put(1, document)
+        assert table.get(1, "absent") == document and dict(table.items()) == {1: document}
+        assert table.scan().to_arrow()["value"].to_pylist() == [json.dumps(document, separators=(",", ":"))]
+        table.put_many([1], pa.array([{"a": 1}]))
+        table.fold(1, document)
+        assert table.get(1, "absent") == ({"a": 1, **document} if document and type(document) is dict else document) or (
+            "fold" in rules and document == {} and table[1] == {"a": 1}
+        )
 
 
 def test_a_null_field_leaves_its_field_as_it_is_however_it_is_given(store):

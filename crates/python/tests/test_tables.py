@@ -1,6 +1,8 @@
 """Tables: reading and writing one key, and ranges of keys."""
 
+import time
 import types
+from datetime import datetime, timedelta, timezone
 from typing import Optional
 
 import folddb
@@ -248,3 +250,48 @@ def test_a_table_shows_itself(delays):
     assert repr(delays) == "<folddb.Table `delays`, key tuple(text,text), fold `stats:f64`>"
     assert delays.name == "delays"
     assert delays.rules["fold"] == "stats:f64"
+
+
+def test_every_rule_is_an_argument_and_is_stored_as_the_page_says(store):
+    given = {
+        "keep": [(3, "versions:3"), (timedelta(days=3), "window:3d"), ("forever", "forever"), ("window:90s", "window:90s")],
+        "head": [("first:4", "first:4"), ("json:/a", "json:/a")],
+        "compression": [("lz4", "lz4")],
+        "block_bytes": [(4096, "4096")],
+        "filter_bits": [(12, "12")],
+        "summaries": [(True, "on")],
+        "archive_log": [(True, "on")],
+        "value_placement": [("files", "files"), ("segments", "segments")],
+        "separate": [(100, "100")],
+        "order": [("reversed", "reversed")],
+        "kind": [("hashed", "hashed")],
+        "expire": [("by-write", "by-write"), (timedelta(hours=1), "1h")],
+        "value": [("u8", "u8"), (int, "i64"), (str, "utf8")],
+        "key": [(int, "i64"), ((str, "int?"), "tuple(text,int?)")],
+        "fold": [("sum:i64", "sum:i64")],
+        "index": [({"city": "json:/city"}, "city:json:/city")],
+    }
+    for rule, values in given.items():
+        for number, (value, stored) in enumerate(values):
+            more = {"separate": 100} if rule in ("value_placement", "head") else {}
+            more = {"value": "json"} if rule == "index" else more
+            table = store.table(f"{rule}-{number}", **{rule: value}, **more)
+            assert table.rules.get(rule, "segments") == stored, (rule, value)
+            assert store.table(f"{rule}-{number}", **{rule: value}, **more).name == table.name
+    for ready in ("counter", "stats", "postings", "key=utf8\nfold=sum:i64"):
+        assert store.table(f"ready {ready[:5]}", rules=ready).rules["fold"]
+
+
+def test_the_past_is_read_by_its_time(store):
+    table = store.table("t", key=str, value=int, keep="forever")
+    table["a"] = 1
+    then = store.snapshot().time
+    time.sleep(1.5)  # moments are known to about a second
+    between = datetime.now(timezone.utc)
+    time.sleep(1.5)  # moments are known to about a second
+    table["a"] = 2
+    assert table.get_at("a", between) == 1 and table["a"] == 2 and then <= between
+    with store.snapshot(between) as past:
+        assert past[table]["a"] == 1
+    with pytest.raises(errors.InvalidInput, match="(?i)time ?zone|datetime"):
+        table.get_at("a", between.replace(tzinfo=None))

@@ -1,5 +1,6 @@
 """Work that belongs together: batches, snapshots, transactions, threads."""
 
+import sys
 import threading
 
 import folddb
@@ -151,3 +152,35 @@ def test_stores_share_a_budget_of_memory(tmp_path):
         store.close()
     with pytest.raises(errors.InvalidInput, match="shared"):
         folddb.open(tmp_path / "0.folddb", shared=64 << 20)
+
+
+def test_other_threads_go_on_while_columns_are_written_and_read(store):
+    np = pytest.importorskip("numpy")
+    pytest.importorskip("pyarrow")
+    table = store.table("t", key=int, fold="sum:i64")
+    rows = 200_000
+    works = [
+        lambda: table.fold_many(np.arange(rows), np.arange(rows)),
+        lambda: table.scan().to_arrow(),
+        lambda: table.get_many(np.arange(rows)),
+    ]
+    turns, over, interval = [0], threading.Event(), sys.getswitchinterval()
+
+    def count():
+        while not over.wait(0.0001):
+            turns[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    sys.setswitchinterval(1000)  # no thread is asked for the interpreter's lock, which it gives up by itself or not
+    try:
+        for work in works:
+            before, tries = turns[0], 0
+            while turns[0] == before and tries < 100:
+                work()
+                tries += 1
+            assert tries < 100
+    finally:
+        over.set()
+        sys.setswitchinterval(interval)
+        thread.join()

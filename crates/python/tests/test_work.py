@@ -153,6 +153,32 @@ def test_a_store_is_backed_up_restored_and_verified(tmp_path, path, store, count
     assert report["is_clean"] and report["tables"] == 1 and report["damage"] == []
 
 
+def test_long_work_tells_its_progress_and_ends_where_that_raises(tmp_path, store, counts):
+    counts.update({f"{number:05}": number for number in range(20_000)})
+    store.flush()
+    store.backup(tmp_path / "backups")
+    people = store.table("people", key=int, value="json")
+    people.update({number: {"city": "Bern"} for number in range(5000)})
+    works = {
+        "restore": lambda told: folddb.restore(tmp_path / "backups", tmp_path / "copy", progress=told),
+        "index": lambda told: people.add_index("city:json:/city", progress=told),
+    }
+
+    def stop(done, total):
+        raise ZeroDivisionError
+
+    for name, work in works.items():
+        with pytest.raises(ZeroDivisionError):
+            work(stop)
+        told = []
+        work(lambda done, total: told.append((done, total)))
+        assert told and all(done <= total for done, total in told) and told == sorted(told), name
+        assert told[-1][0] > 0, name
+    assert people.find("city", "Bern").count() == 5000
+    with folddb.open(tmp_path / "copy") as copy:
+        assert copy["counts"].count() == 20_000
+
+
 def test_a_backup_and_a_check_end_where_their_progress_raises(tmp_path, path, store, counts):
     counts.fold("a", 7)
 
@@ -259,3 +285,12 @@ def test_pictures_say_what_they_need(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         store.plot_tiers()
+
+
+def test_a_feed_of_a_prefix_gives_its_keys_alone(store):
+    table = store.table("t", key=(str, int), fold="sum:i64")
+    feed = store.feed("copy", table="t", prefix="UA", from_now=True)
+    table.update({("AA", 1): 1, ("UA", 2): 2, ("UAL", 3): 3})
+    assert [op.key for event in feed for op in event.ops] == [("UA", 2)]
+    with pytest.raises(errors.InvalidInput, match="table="):
+        store.feed("other", prefix="UA")
