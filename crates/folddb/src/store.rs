@@ -428,7 +428,10 @@ impl Store {
 
     /// What [`Store::reclaim`] would do, as far as known.
     pub fn reclaim_plans(&self) -> Vec<ReclaimStep> {
-        reclaim_now::reclaim_plans(self.background()).iter().map(ReclaimStep::of).collect()
+        match self.engine().check_here() {
+            Ok(()) => reclaim_now::reclaim_plans(self.background()).iter().map(ReclaimStep::of).collect(),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Takes one step of background work: for stores opened with [`crate::BackgroundWork::Manual`].

@@ -14,8 +14,8 @@ use folddb::codec::KeyCodec;
 use folddb::maintenance::{BackupOptions, LoadOptions};
 use folddb::table_rules::TableRules;
 use folddb::{
-    AsOf, BackgroundJob, BackgroundWork, BytesTable, Durability, ErrorKind, FeedOptions, IndexRule, Options,
-    Result, Shared, Store, WriteOp,
+    AsOf, BackgroundJob, BackgroundWork, BytesTable, Durability, ErrorKind, FeedOptions, IndexRule, Locate,
+    Options, Result, Resume, Shared, Store, WriteOp,
 };
 use occasion::Occasion;
 
@@ -115,10 +115,19 @@ fn calls_of(parent: &Parent, had: Had, place: &Path, out: &mut PipeWriter) {
     calls.call("get in a new transaction", transaction.get(&parent.counts, b"a"));
     calls.call("commit of a new transaction", written(transaction, parent).commit(Durability::Process));
     let store = &parent.store;
-    let is_blank =
-        store.stats().last_seq == 0.into() && store.tables().is_empty() && store.feeds().is_empty();
-    let is_right = is_blank && snapshot.has_ended();
-    let _ = writeln!(calls.0, "tables, stats, feeds: {}", if is_right { REFUSED } else { "some" });
+    let blank = [
+        ("stats", store.stats().last_seq == 0.into()),
+        ("tables", store.tables().is_empty()),
+        ("feeds", store.feeds().is_empty()),
+        ("indexes", parent.people.indexes().is_empty()),
+        ("value segments", store.value_segments().is_empty()),
+        ("reclaim plans", store.reclaim_plans().is_empty()),
+        ("ended", snapshot.has_ended()),
+    ];
+    for (what, is_blank) in blank {
+        let _ = writeln!(calls.0, "{what}: {}", if is_blank { REFUSED } else { "some" });
+    }
+    calls.call("remove unused", parent.store.clone().remove_unused());
 }
 
 fn written(mut transaction: folddb::Transaction, parent: &Parent) -> folddb::Transaction {
@@ -145,6 +154,7 @@ fn calls_of_store(calls: &mut Calls<'_>, store: &Store, place: &Path) {
     calls.call("drop feed", store.drop_feed("f"));
     calls.call("backup", store.backup(place.join("backups"), &how));
     calls.call("dump", store.dump(&[], &mut Vec::new()));
+    calls.call("dump at", store.dump_at(&[], AsOf::Seq(1.into()), &mut Vec::new()));
     calls.call("load", store.load(&mut &b""[..], &LoadOptions::default()));
     calls.call("check index", store.check_index("people", "all"));
     calls.call("doctor", store.doctor());
@@ -166,6 +176,9 @@ fn calls_of_table(calls: &mut Calls<'_>, table: &BytesTable) {
     call("read", table.read(b"a").map(drop));
     call("operands", table.operands(b"a").map(drop));
     call("explain", table.explain(b"a").map(drop));
+    call("get with", table.get_with(b"a", |_| ()));
+    call("locate", table.locate(b"a", Locate::default()).map(drop));
+    call("write whole", table.write_whole(WriteOp::Put, b"b", &[0; 8]).map(drop));
     call("history", table.history(b"a", 1).map(drop));
     call("get at", table.get_at(b"a", AsOf::Seq(1.into())).map(drop));
     call("scan", table.scan().rows().map(drop));
@@ -242,14 +255,26 @@ fn calls_of_had(calls: &mut Calls<'_>, parent: &Parent, mut had: Had) {
     calls.call("get at the snapshot", had.snapshot.get(&parent.counts, b"a"));
     calls.call("count at the snapshot", had.snapshot.scan(&parent.counts).count());
     calls.call("get in the transaction", had.transaction.get(&parent.people, b"a"));
+    let folded = had.transaction.fold_and_get(&parent.counts, &b"a"[..], &[0; 8][..]);
+    calls.call("fold and get", folded.map(drop));
+    let table = had.snapshot.table(&parent.counts);
+    calls.call("get with at the snapshot", table.get_with(b"a", |_| ()));
+    calls.call("locate at the snapshot", table.locate(b"a", Locate::default()));
     calls.call("commit of the transaction", had.transaction.commit(Durability::Process));
     calls.call("commit of the batch", had.batch.commit(Durability::Sync));
+    let cursor = had.rows[0].cursor();
+    calls.call("resume", parent.ordered.resume(&cursor, Resume::default()).and_then(|scan| scan.count()));
     for rows in &mut had.rows {
         calls.call("next row", rows.next_row().map(drop));
     }
     calls.call("the end of all rows", had.all_rows.next_row().map(drop));
     calls.call("next event", had.feed.next(Duration::ZERO));
+    calls.call("poll", had.feed.poll());
+    let place = had.feed.position();
+    calls.call("acknowledge", had.feed.acknowledge(place));
+    calls.call("skip to", had.feed.skip_to(place));
     calls.call("begin the feed again", had.feed.begin_again());
+    calls.call("write from", had.writer.write_from(&mut &[8; 1 << 20][..]));
     calls.call("write", had.writer.write_all(&[8; 1 << 20]).map_err(folddb::Error::from));
     calls.call("finish", had.writer.finish());
     calls.call("read on", had.reader.read(&mut [0; 10]).map_err(folddb::Error::from));
@@ -283,6 +308,61 @@ fn a_forked_child_gets_an_error_from_every_call_whatever_is_locked() {
     had.writer.finish().unwrap();
     assert_eq!(had.snapshot.get(&parent.counts, b"a").unwrap(), Some(1u64.to_le_bytes().to_vec()));
     assert_eq!(parent.blobs.get(b"b").unwrap().map(|value| value.len()), Some(100_000));
+}
+
+/// Methods that need no place among the calls of a child: they read what the handle itself has, or
+/// are another form of a method that is there.
+const NEED_NO_CALL: [&str; 20] = [
+    "now",
+    "rules",
+    "seq",
+    "time",
+    "len_bytes",
+    "len",
+    "is_empty",
+    "name",
+    "path",
+    "takes_streams",
+    "check", // its own
+    "with_durability",
+    "with_lifetime",
+    "cursor",
+    "deadline",
+    "key",
+    "value",
+    "options", // its own
+    "check_synchronize",
+    "synchronize", // of scans
+];
+
+#[test]
+fn every_method_of_the_api_is_called_in_the_child() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = std::fs::read_to_string(here.join("public-api.txt")).unwrap();
+    let calls = std::fs::read_to_string(here.join("tests/forks.rs")).unwrap();
+    let types = ["Store", "BytesTable", "BytesTableAt", "Snapshot", "Transaction", "Batch", "Feed"];
+    let types = types.iter().chain(&["ValueReader", "ValueWriter", "BytesBulkLoad", "LentRows"]);
+    let begins: Vec<String> = types.map(|of| format!("  folddb::{of}::fn ")).collect();
+    let (mut missing, mut methods) = (Vec::new(), 0);
+    for line in listed.lines().filter(|line| line.contains("self")) {
+        let Some(rest) = begins.iter().find_map(|begin| line.strip_prefix(begin.as_str())) else { continue };
+        let name = rest.split(['(', '<']).next().unwrap_or_default();
+        // `backup_with` is `backup` that tells its progress; typed calls are those of bytes.
+        let forms = [
+            name.to_owned(),
+            name.trim_end_matches("_with").to_owned(),
+            name.replace("_table", "_bytes_table"),
+            name.replace("open", "bytes"),
+            format!("{name}_bytes"),
+        ];
+        methods += 1;
+        let is_called = forms.iter().any(|form| calls.contains(&format!(".{form}(")));
+        if !is_called && !NEED_NO_CALL.contains(&name) {
+            missing.push(line);
+        }
+    }
+    assert!(methods > 100, "{methods}");
+    assert!(missing.is_empty(), "without a call in a forked child: {missing:#?}");
 }
 
 /// The files of a directory, and those in it.

@@ -150,3 +150,99 @@ def test_a_fork_beside_threads_that_iterate_gives_an_error_and_no_wait(path):
         finally:
             over.set()
             thread.join()
+
+
+# What needs no store, and answers in a child, too.
+ANSWERS = {
+    "Store.__enter__", "Batch.__enter__", "Transaction.__enter__", "Snapshot.__enter__", "Rows.__iter__",
+    "Feed.__iter__", "Table.__bool__", "Scan.__bool__", "RawWriter.forget", "Batch.__exit__", "Transaction.__exit__",
+    "Feed.name", "Table.name", "Scan.__repr__", "Snapshot.seq", "Snapshot.time", "RawReader.len_bytes",
+}  # fmt: skip
+
+
+def handles_of(path, tmp_path):
+    """Every handle that a program can have of a store, and how each of its methods is called."""
+    shared = folddb.Shared(8 << 20)
+    store = folddb.create(path, shared=shared)
+    table = store.table("t", key=str, value="json", index={"all": "value"}, expire="by-write")
+    table.update({"a": "x", "b": "y"})
+    blobs = store.table("blobs", key=str)
+    blobs["a"] = b"long"
+    row, t, a = ("t", "a", "x"), ("t",), ("a",)
+    gathers = {
+        "table": t, "__getitem__": t, "put": row, "put_if_absent": row, "fold": row, "delete": ("t", "a"),
+        "delete_range": ("t", "a", "b"), "delete_prefix": ("t", "a"), "commit": (), "__enter__": (),
+        "__exit__": (None, None, None), "__len__": (), "get": ("t", "a"), "fold_and_get": row,
+    }  # fmt: skip
+    calls = {
+        store: {
+            "path": None, "last_seq": None, "table": t, "__getitem__": t, "__contains__": t, "create_table": ("n",),
+            "drop_table": t, "tables": (), "batch": (), "snapshot": (), "transaction": (), "feed": ("f2",),
+            "transact": (lambda _: None,), "feeds": (), "drop_feed": ("f",), "backup": (tmp_path / "b",), "doctor": (),
+            "stats": (), "plot_tiers": (), "_repr_html_": (), "sync": (), "flush": (), "settle": (), "refresh": (),
+            "close": (), "__enter__": (), "__exit__": (None, None, None), "__repr__": (),
+        },
+        table: {
+            "name": None, "rules": None, "__getitem__": a, "__setitem__": ("a", "x"), "__delitem__": a,
+            "__contains__": a, "__iter__": (), "__bool__": (), "get": a, "get_at": ("a", 1), "get_many": (["a"],),
+            "head": a, "history": a, "put": ("a", "x"), "put_if_absent": ("a", "x"), "fold": ("a", "x"), "delete": a,
+            "delete_range": ("a", "b"), "delete_prefix": a, "update": ({"a": "x"},), "fold_many": (["a"], ["x"]),
+            "put_many": (["a"], ["x"]), "scan": (), "keys": (), "values": (), "items": (), "count": (),
+            "aggregate": (), "add_index": ("n:value",), "drop_index": ("all",), "indexes": (), "find": ("all", "x"),
+            "reader": a, "writer": a, "compact": (), "stats": (), "runs": (), "with_durability": ("sync",),
+            "with_type": (dict,), "with_lifetime": (None,), "_repr_html_": (), "__repr__": (),
+        },
+        table.scan(): {
+            "__iter__": (), "__bool__": (), "__arrow_c_stream__": (), "keys": (), "values": (), "items": (),
+            "heads": (), "count": (), "first": (), "last": (), "aggregate": (), "to_arrow": (), "_repr_html_": (),
+            "__repr__": (),
+        },
+        table.items(): {"__iter__": (), "__next__": ()},
+        table.find("all", "x"): {"__iter__": (), "count": (), "keys": (), "items": ()},
+        store.batch(): gathers,
+        store.transaction(): gathers,
+        store.snapshot(): {
+            "table": t, "__getitem__": t, "close": (), "seq": None, "time": None, "__enter__": (),
+            "__exit__": (None, None, None),
+        },
+        store.feed("f"): {
+            "__iter__": (), "__next__": (), "next": (0.0,), "acknowledge": (), "seq": None, "name": None,
+        },
+        shared: {"set_background_bytes_per_s": (None,), "memory_bytes": None, "used_bytes": None, "stores": None,
+                 "__repr__": ()},
+        blobs.reader("a").raw._raw: {"len_bytes": None, "read": (1,), "seek": (0,)},
+        blobs.writer("b")._raw: {"write": (b"x",), "finish": (), "forget": ()},
+    }  # fmt: skip
+    return store, calls
+
+
+def methods_of(handle):
+    ours = {name for name in vars(type(handle)) if name not in ("__doc__", "__new__", "__module__")}
+    return {name for name in ours if not name.startswith("__") or callable(getattr(handle, name))}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_method_of_every_handle_is_refused_in_a_forked_child(path, tmp_path):
+    store, calls = handles_of(path, tmp_path)
+
+    def tried():
+        said = []
+        for handle, methods in calls.items():
+            for name in methods_of(handle):
+                of = f"{type(handle).__name__}.{name}"
+                try:
+                    if name not in methods:
+                        raise LookupError("is not in the list of this test")
+                    got = getattr(handle, name)
+                    answer = got if methods[name] is None else got(*methods[name])
+                    if of not in ANSWERS:
+                        said.append(f"{of} answers {answer!r}")
+                except errors.Closed:
+                    pass
+                except BaseException as raised:
+                    said.append(f"{of}: {type(raised).__name__}: {raised}")
+        return "\n".join(said)
+
+    assert in_child(tried) == "nothing"
+    assert store["t"]["a"] == "x" and sorted(store.tables()) == ["blobs", "t"]
+    store.close()

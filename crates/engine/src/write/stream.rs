@@ -174,6 +174,7 @@ impl ValueWriter {
 
     /// Room for at least a byte, up to the end of a piece.
     fn room(&mut self, piece_bytes: usize) -> Result<usize> {
+        self.engine.check_here()?;
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -276,7 +277,6 @@ impl Write for ValueWriter {
         if bytes.is_empty() {
             return Ok(0);
         }
-        self.engine.check_here().map_err(io::Error::from)?;
         let room = self.room(piece_bytes).map_err(io::Error::from)?;
         let taken = bytes.len().min(room);
         self.piece.extend_from_slice(&bytes[..taken]);

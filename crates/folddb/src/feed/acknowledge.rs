@@ -11,6 +11,7 @@ use folddb_engine::edit::feeds;
 
 /// See [`Feed::acknowledge`].
 pub(crate) fn acknowledge(feed: &mut Feed, place: FeedPosition) -> Result<()> {
+    feed.engine.check_here()?;
     let is_behind = (place.lsn, place.note) <= (feed.acknowledged.lsn, feed.acknowledged.note);
     let has_rows = feed.acknowledged.is_settled;
     let is_of_before = place.begun != feed.place.begun;

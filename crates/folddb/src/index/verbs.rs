@@ -46,7 +46,10 @@ impl BytesTable {
 
     /// The indexes of the table, by name.
     pub fn indexes(&self) -> Vec<IndexInfo> {
-        build::infos(self.core())
+        match self.background().engine.check_here() {
+            Ok(()) => build::infos(self.core()),
+            Err(_) => Vec::new(),
+        }
     }
 }
 

@@ -61,7 +61,10 @@ impl Store {
 
     /// The files of the value log, oldest first.
     pub fn value_segments(&self) -> Vec<ValueSegment> {
-        value_segments(self.engine())
+        match self.engine().check_here() {
+            Ok(()) => value_segments(self.engine()),
+            Err(_) => Vec::new(),
+        }
     }
 }
 
