@@ -5,6 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Beside the errors that its comment names, every function gives InvalidInput for a wrong handle
+// (NULL, destroyed, of another type, or in use by another thread where only one may use it), Closed
+// for a handle of a store that is closed and in a child that was forked since, and Panic.
+//
+// Stores, tables, snapshots, folddb_shared and feed events may be used by any number of threads at
+// once; all other handles are for one thread at a time.
+
 // The kind of an error, by what the caller can do about it. Numbers are never reused.
 typedef enum {
     // There is no error.
@@ -289,6 +296,10 @@ typedef bool (*folddb_row_function)(void *context,
                                     const char *value,
                                     size_t value_len);
 
+// Called with the progress of long work: how much is done, and of how much. Returns whether to
+// continue. A C++ exception must not leave it.
+typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
+
 // A change of an event. The pointers are valid until the event is destroyed.
 typedef struct {
     // What it does.
@@ -310,10 +321,6 @@ typedef struct {
     // Until when the value lasts, in milliseconds since 1970; 0 where it lasts forever.
     uint64_t deadline_ms;
 } folddb_feed_change;
-
-// Called with the progress of long work: how much is done, and of how much. Returns whether to
-// continue. A C++ exception must not leave it.
-typedef bool (*folddb_progress_function)(void *context, uint64_t done, uint64_t total);
 
 // A value that goes out. The data is for folddb_free; NULL where there is none.
 typedef struct {
@@ -359,6 +366,8 @@ bool folddb_output_append(folddb_output *output, const char *data, size_t data_l
 //
 // A store uses at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
 // disk is full, stops no other.
+//
+// Errors: InvalidInput where there are too many handles.
 folddb_shared *folddb_shared_create(size_t memory_bytes, char **errptr);
 
 // Destroys the handle. NULL is ignored. Stores and options that have it continue to share it; its
@@ -368,15 +377,23 @@ void folddb_shared_destroy(folddb_shared *shared);
 // Sets how many bytes per second background work of all stores may write; 0, the default, is no
 // limit. Returns whether it was set. Merges, and work that moves values, wait; flushes count, but
 // never wait. It applies from now on.
+//
+// Errors: only a wrong handle.
 bool folddb_shared_set_background_bytes_per_s(folddb_shared *shared, uint64_t bytes, char **errptr);
 
 // How many stores share it now; 0 where it fails, too.
+//
+// Errors: only a wrong handle.
 size_t folddb_shared_stores(folddb_shared *shared, char **errptr);
 
 // Bytes of the budget; 0 where it fails.
+//
+// Errors: only a wrong handle.
 size_t folddb_shared_memory_bytes(folddb_shared *shared, char **errptr);
 
 // Bytes that memtables and the cache of all stores hold now; 0 where it fails, too.
+//
+// Errors: only a wrong handle.
 uint64_t folddb_shared_used_bytes(folddb_shared *shared, char **errptr);
 
 // The settings that a store is opened with, and the functions of C that its tables name. ----------
@@ -385,6 +402,8 @@ uint64_t folddb_shared_used_bytes(folddb_shared *shared, char **errptr);
 //
 // One thread sets them at a time; any number open stores with them. Destroy them when done; the
 // stores that were opened with them stay as they are.
+//
+// Errors: InvalidInput where there are too many handles.
 folddb_options *folddb_options_create(char **errptr);
 
 // Destroys the handle. NULL is ignored. Functions that were added are released once the last store
@@ -410,6 +429,8 @@ bool folddb_options_set(folddb_options *options,
 
 // Lets stores that are opened with these options share what `shared` has with all others that do.
 // Returns whether it was set. The options keep it: its handle may be destroyed.
+//
+// Errors: only a wrong handle.
 bool folddb_options_set_shared(folddb_options *options, folddb_shared *shared, char **errptr);
 
 // Registers a fold of C by name and version, so that tables whose rules name it
@@ -418,6 +439,8 @@ bool folddb_options_set_shared(folddb_options *options, folddb_shared *shared, c
 // The options own `context` from now on, also where this fails: `destroy`, unless it is NULL, is
 // called with it once, when the options are destroyed and the last store that was opened with them
 // is closed.
+//
+// Errors: InvalidInput where `fold` or the name is NULL.
 bool folddb_options_add_fold(folddb_options *options,
                              const char *name,
                              uint32_t version,
@@ -428,6 +451,8 @@ bool folddb_options_add_fold(folddb_options *options,
 
 // Registers a key order of C by name, so that tables whose rules name it (`order=NAME`) can be
 // opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+//
+// Errors: InvalidInput where `order` or the name is NULL.
 bool folddb_options_add_order(folddb_options *options,
                               const char *name,
                               folddb_order_function order,
@@ -439,6 +464,8 @@ bool folddb_options_add_order(folddb_options *options,
 //
 // A later listener replaces an earlier one. For `context` and `destroy` see
 // folddb_options_add_fold.
+//
+// Errors: InvalidInput where `listener` is NULL.
 bool folddb_options_on_event(folddb_options *options,
                              folddb_event_function listener,
                              void *context,
@@ -483,10 +510,14 @@ folddb_store *folddb_refresh(folddb_store *store, char **errptr);
 // Handles of its tables, snapshots, iterators and the rest may outlive it: calls with them give
 // Closed, and they are destroyed as always. Calls under way in other threads end first, or with
 // that error. It must not be called by a function that listens to events of the store.
+//
+// Errors: as folddb_flush; what was committed is in the store all the same.
 bool folddb_close(folddb_store *store, char **errptr);
 
 // The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
 // NULL follows the last name. One folddb_free of the list frees all of it. NULL where it fails.
+//
+// Errors: only a wrong handle.
 char **folddb_tables(folddb_store *store, size_t *count, char **errptr);
 
 // Removes a table and everything in it. Handles of it give Closed from now on; readers that are
@@ -496,6 +527,8 @@ char **folddb_tables(folddb_store *store, size_t *count, char **errptr);
 bool folddb_drop_table(folddb_store *store, const char *name, char **errptr);
 
 // The seq of the last record that was committed; 0 where there is none, and where it fails.
+//
+// Errors: only a wrong handle.
 uint64_t folddb_last_seq(folddb_store *store, char **errptr);
 
 // Makes all that was committed so far survive a power cut. Returns whether it did.
@@ -504,9 +537,14 @@ uint64_t folddb_last_seq(folddb_store *store, char **errptr);
 bool folddb_sync(folddb_store *store, char **errptr);
 
 // Writes all memtables out as runs. Returns whether it did. A store does this on its own, too.
+//
+// Errors: NoSpace, Poisoned, Closed; ReadOnly where the store was opened for reading; a failed
+// write.
 bool folddb_flush(folddb_store *store, char **errptr);
 
 // Waits until no background work is due. Returns whether it reached that point.
+//
+// Errors: as folddb_flush.
 bool folddb_settle(folddb_store *store, char **errptr);
 
 // Freezes a store that no process has open: it can be opened only for reading, until it is thawed.
@@ -521,12 +559,16 @@ bool folddb_freeze(const char *path, folddb_options *options, char **errptr);
 bool folddb_thaw(const char *path, folddb_options *options, char **errptr);
 
 // Whether a store is frozen. False where it fails, too.
+//
+// Errors: StoreNotFound where nothing is at `path`.
 bool folddb_is_frozen(const char *path, folddb_options *options, char **errptr);
 
 // Snapshots: the whole store as it was at one moment. ---------------------------------------------
 
 // Takes a snapshot, which is free. While it lives, the store keeps what it sees: destroy it when
 // done. NULL where it fails. folddb_snapshot_table reads at it.
+//
+// Errors: only a wrong handle.
 folddb_snapshot *folddb_snapshot_create(folddb_store *store, char **errptr);
 
 // A snapshot of the store as it was after the record of this seq. Only tables that keep their past
@@ -540,6 +582,8 @@ folddb_snapshot *folddb_snapshot_at_seq(folddb_store *store, uint64_t seq, char 
 folddb_snapshot *folddb_snapshot_at_time(folddb_store *store, uint64_t unix_ms, char **errptr);
 
 // The seq of the last record that it sees; 0 where it fails, too.
+//
+// Errors: only a wrong handle.
 uint64_t folddb_snapshot_seq(folddb_snapshot *snapshot, char **errptr);
 
 // Destroys the handle. NULL is ignored. Tables and iterators that read at it keep what they need
@@ -549,6 +593,8 @@ void folddb_snapshot_destroy(folddb_snapshot *snapshot);
 // Transactions: reads at one snapshot, and writes that happen only if what was read still holds. --
 
 // Begins a transaction. NULL where it fails. folddb_transaction_table reads and writes in it.
+//
+// Errors: only a wrong handle.
 folddb_transaction *folddb_transaction_create(folddb_store *store, char **errptr);
 
 // Commits what was written, if what was read still holds, as durably as `durability` says, one of
@@ -603,10 +649,14 @@ folddb_table *folddb_table_open_or_create(folddb_store *store,
 void folddb_table_destroy(folddb_table *table);
 
 // The name of the table, for folddb_free. NULL where it fails.
+//
+// Errors: only a wrong handle.
 char *folddb_table_name(folddb_table *table, char **errptr);
 
 // The rules of the table, as folddb_table_create accepts them, for folddb_free. NULL where it
 // fails.
+//
+// Errors: only a wrong handle.
 char *folddb_table_rules(folddb_table *table, char **errptr);
 
 // The same table as a snapshot sees it: another handle, for reading. NULL where it fails.
@@ -624,10 +674,14 @@ folddb_table *folddb_transaction_table(folddb_transaction *transaction,
 
 // The same table, whose writes are acknowledged when `durability` says, one of folddb_durability:
 // another handle. NULL where it fails.
+//
+// Errors: InvalidInput for a number that is no durability.
 folddb_table *folddb_table_with_durability(folddb_table *table, int durability, char **errptr);
 
 // The same table, whose values last this many milliseconds after they are written: another handle.
 // For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
+//
+// Errors: only a wrong handle.
 folddb_table *folddb_table_lasting_for(folddb_table *table, uint64_t ms, char **errptr);
 
 // The same table, whose values last until this time, in milliseconds since 1970: another handle.
@@ -734,6 +788,8 @@ char *folddb_head(folddb_table *table,
 // Batches: ops on any tables of a store, committed together. --------------------------------------
 
 // An empty batch. NULL where it fails. Destroy it with folddb_batch_destroy.
+//
+// Errors: only a wrong handle.
 folddb_batch *folddb_batch_create(folddb_store *store, char **errptr);
 
 // Destroys the handle. NULL is ignored. What was not committed is forgotten.
@@ -788,6 +844,8 @@ bool folddb_batch_delete_range(folddb_batch *batch,
                                char **errptr);
 
 // How many ops it has; 0 where it fails, too.
+//
+// Errors: only a wrong handle.
 size_t folddb_batch_len(folddb_batch *batch, char **errptr);
 
 // Commits all ops together, as durably as `durability` says, one of folddb_durability. Returns
@@ -803,6 +861,8 @@ bool folddb_batch_commit(folddb_batch *batch, int durability, char **errptr);
 // depending on the handle `table`. NULL where it fails. Destroy it with folddb_scan_destroy.
 //
 // A scan of a table as it is now sees the table at the time when the scan is walked.
+//
+// Errors: only a wrong handle.
 folddb_scan *folddb_scan_create(folddb_table *table, char **errptr);
 
 // Destroys the handle. NULL is ignored. Iterators of it remain valid.
@@ -810,6 +870,8 @@ void folddb_scan_destroy(folddb_scan *scan);
 
 // Only keys from this one on, in the order of the table. Returns whether it was set. The key is
 // copied.
+//
+// Errors: InvalidInput where the key is NULL and its length is not 0.
 bool folddb_scan_from(folddb_scan *scan, const char *key, size_t key_len, char **errptr);
 
 // Only keys after this one. Otherwise as folddb_scan_from, which it replaces.
@@ -828,13 +890,19 @@ bool folddb_scan_through(folddb_scan *scan, const char *key, size_t key_len, cha
 bool folddb_scan_prefix(folddb_scan *scan, const char *prefix, size_t prefix_len, char **errptr);
 
 // Reverses its direction: from the highest key down, or up again. Returns whether it was set.
+//
+// Errors: only a wrong handle.
 bool folddb_scan_reverse(folddb_scan *scan, char **errptr);
 
 // At most this many rows, the first ones in its direction; an iterator reaches no others, in
 // either direction. Returns whether it was set.
+//
+// Errors: only a wrong handle.
 bool folddb_scan_limit(folddb_scan *scan, size_t rows, char **errptr);
 
 // Only keys: values are empty, and no separated one is read. Returns whether it was set.
+//
+// Errors: only a wrong handle.
 bool folddb_scan_keys_only(folddb_scan *scan, char **errptr);
 
 // Calls `visit` with each row, without copying any: the fastest way through a range. Returns
@@ -931,10 +999,14 @@ bool folddb_iterator_next(folddb_iterator *iterator, char **errptr);
 bool folddb_iterator_prev(folddb_iterator *iterator, char **errptr);
 
 // Whether it is at a row. False for an invalid handle, too.
+//
+// Errors: only a wrong handle.
 bool folddb_iterator_valid(folddb_iterator *iterator, char **errptr);
 
 // The key of its row, and its length. NULL where it is at none. The pointer is valid until the
 // iterator moves or is destroyed; it is not for folddb_free.
+//
+// Errors: InvalidInput where it is at no row.
 const char *folddb_iterator_key(folddb_iterator *iterator, size_t *key_len, char **errptr);
 
 // The value of its row, and its length. Otherwise as folddb_iterator_key.
@@ -944,11 +1016,18 @@ const char *folddb_iterator_value(folddb_iterator *iterator, size_t *value_len, 
 
 // Adds an index to a table, and builds it from the rows of the table before it returns, while
 // writes go on. It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the
-// rules. Returns whether it did. Adding it once more continues a stopped build.
+// rules. `progress` may be NULL; it is called after every few thousand keys with the keys that are
+// in the index, and about how many there are. Returns whether the index is built. Adding it once
+// more continues a stopped build.
 //
 // Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
-// table, and where another index has this name; a failed write.
-bool folddb_index_add(folddb_table *table, const char *rule, char **errptr);
+// table, and where another index has this name; Stopped where `progress` wants it to: the index
+// exists then, and refuses queries; a failed write.
+bool folddb_index_add(folddb_table *table,
+                      const char *rule,
+                      folddb_progress_function progress,
+                      void *context,
+                      char **errptr);
 
 // Drops an index of a table. Returns whether it did.
 //
@@ -968,6 +1047,8 @@ bool folddb_find(folddb_table *table,
                  char **errptr);
 
 // The same for terms from `from` on and below `to`, in their order; NULL is no bound.
+//
+// Errors: as folddb_find.
 bool folddb_find_range(folddb_table *table,
                        const char *index,
                        const char *from,
@@ -1014,6 +1095,8 @@ folddb_reader *folddb_reader_create(folddb_table *table,
                                     char **errptr);
 
 // How many bytes the value has; 0 where it fails, too.
+//
+// Errors: only a wrong handle.
 uint64_t folddb_reader_len(folddb_reader *reader, char **errptr);
 
 // Reads at most this many bytes into `buffer`, and returns how many; 0 at the end, and where it
@@ -1023,6 +1106,8 @@ uint64_t folddb_reader_len(folddb_reader *reader, char **errptr);
 size_t folddb_reader_read(folddb_reader *reader, char *buffer, size_t buffer_len, char **errptr);
 
 // Goes to this byte of the value. Returns whether it did.
+//
+// Errors: only a wrong handle. Beyond the end nothing is read.
 bool folddb_reader_seek(folddb_reader *reader, uint64_t at, char **errptr);
 
 // Destroys the handle. NULL is ignored.
@@ -1075,13 +1160,19 @@ bool folddb_feed_acknowledge(folddb_feed *feed, folddb_feed_event *event, char *
 
 // Forgets the place of the feed, and begins again with the rows of the present. Returns whether it
 // did.
+//
+// Errors: as folddb_feed_next, but for FeedLost.
 bool folddb_feed_begin_again(folddb_feed *feed, char **errptr);
 
 // The kind of the event. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
+//
+// Errors: InvalidInput for an event that this version does not know.
 folddb_feed_event_kind folddb_feed_event_type(folddb_feed_event *event, char **errptr);
 
 // How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails,
 // too.
+//
+// Errors: only a wrong handle.
 size_t folddb_feed_event_len(folddb_feed_event *event, char **errptr);
 
 // One change of the event, counted from 0. Returns whether there is one.
@@ -1108,19 +1199,31 @@ bool folddb_compact(folddb_table *table,
                     char **errptr);
 
 // Adds a backup of the store, as it is now, to the folder for backups at `to`, which is created
-// where nothing is there. Writes and reads continue. Returns whether it did: the backup is durable
-// then, and checked.
+// where nothing is there. Writes and reads continue. `progress` may be NULL; it is called with
+// bytes that are copied and checked. Returns whether it did: the backup is durable then, and
+// checked.
 //
 // Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
-// another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
-bool folddb_backup(folddb_store *store, const char *to, char **errptr);
+// another store; Stopped where `progress` wants it to: no backup is added then; Locked, NoSpace,
+// Poisoned; any other failure of the operating system.
+bool folddb_backup(folddb_store *store,
+                   const char *to,
+                   folddb_progress_function progress,
+                   void *context,
+                   char **errptr);
 
-// Creates a store at `to` from the newest backup at `from`. `options` may be NULL. Returns whether
-// it did.
+// Creates a store at `to` from the newest backup at `from`. `options` and `progress` may be NULL;
+// this is called with bytes that are checked and copied. Returns whether it did.
 //
 // Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
-// Corruption; any other failure of the operating system.
-bool folddb_restore(const char *from, const char *to, folddb_options *options, char **errptr);
+// Corruption; Stopped where `progress` wants it to: no store is at `to` then; any other failure of
+// the operating system.
+bool folddb_restore(const char *from,
+                    const char *to,
+                    folddb_options *options,
+                    folddb_progress_function progress,
+                    void *context,
+                    char **errptr);
 
 // Checks the files of a store that no process writes to; a deep check reads every record.
 // `options` and `progress` may be NULL. Returns whether the store is whole. `findings`, unless it

@@ -21,6 +21,8 @@ impl Object for BatchObject {
 }
 
 /// An empty batch. NULL where it fails. Destroy it with folddb_batch_destroy.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_batch_create(store: *mut StoreObject, errptr: ErrPtr<'_>) -> *mut BatchObject {
     guard(errptr, null_mut(), || handles::give(BatchObject(Exclusive::new(handles::get(store)?.0.batch()))))
@@ -141,6 +143,8 @@ pub extern "C" fn folddb_batch_delete_range(
 }
 
 /// How many ops it has; 0 where it fails, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_batch_len(batch: *mut BatchObject, errptr: ErrPtr<'_>) -> usize {
     guard(errptr, 0, || Ok(handles::get(batch)?.0.lock::<BatchObject>()?.len()))

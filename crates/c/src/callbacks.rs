@@ -4,6 +4,7 @@
 //! for: that it keeps to its signature, may be called from any thread, and does not unwind.
 
 use std::ffi::{c_char, c_void};
+use std::ops::ControlFlow;
 
 /// Releases a context, when the library no longer calls its function.
 pub type Destroy = Option<extern "C" fn(context: *mut c_void)>;
@@ -35,6 +36,32 @@ impl Drop for Context {
         if let Some(destroy) = self.destroy {
             destroy(self.pointer);
         }
+    }
+}
+
+/// Called with the progress of long work: how much is done, and of how much. Returns whether to
+/// continue. A C++ exception must not leave it.
+pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
+
+/// Tells a function of C, if there is one, how far the work is, until it asks to stop.
+pub(crate) struct Progress {
+    function: ProgressFunction,
+    context: *mut c_void,
+    is_stopped: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(function: ProgressFunction, context: *mut c_void) -> Progress {
+        Progress { function, context, is_stopped: false }
+    }
+
+    pub(crate) fn report(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        self.is_stopped |= self.function.is_some_and(|told| !told(self.context, done, total));
+        if self.is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 }
 

@@ -293,6 +293,8 @@ pub extern "C" fn folddb_feed_acknowledge(
 
 /// Forgets the place of the feed, and begins again with the rows of the present. Returns whether it
 /// did.
+///
+/// Errors: as folddb_feed_next, but for FeedLost.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -302,6 +304,8 @@ pub extern "C" fn folddb_feed_begin_again(feed: *mut FeedObject, errptr: ErrPtr<
 }
 
 /// The kind of the event. FOLDDB_FEED_EVENT_KIND_NONE where it fails.
+///
+/// Errors: InvalidInput for an event that this version does not know.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_type(event: *mut FeedEventObject, errptr: ErrPtr<'_>) -> FeedEventKind {
     guard(errptr, FeedEventKind::None, || {
@@ -319,6 +323,8 @@ pub extern "C" fn folddb_feed_event_type(event: *mut FeedEventObject, errptr: Er
 
 /// How many changes the event has: the ops of a batch, one for a row or a table; 0 where it fails,
 /// too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_event_len(event: *mut FeedEventObject, errptr: ErrPtr<'_>) -> usize {
     guard(errptr, 0, || Ok(handles::get(event)?.changes.len()))

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use folddb::{BytesFind, Error, ErrorKind, IndexRule, Result};
 
-use crate::callbacks::begin;
+use crate::callbacks::{Progress, ProgressFunction, begin};
 use crate::errors::guard;
 use crate::handles;
 use crate::memory::{ErrPtr, Text};
@@ -14,16 +14,31 @@ use crate::table::TableObject;
 
 /// Adds an index to a table, and builds it from the rows of the table before it returns, while
 /// writes go on. It is written `NAME:RULE`, such as `city:json:/address/city`; docs/C.md lists the
-/// rules. Returns whether it did. Adding it once more continues a stopped build.
+/// rules. `progress` may be NULL; it is called after every few thousand keys with the keys that are
+/// in the index, and about how many there are. Returns whether the index is built. Adding it once
+/// more continues a stopped build.
 ///
 /// Errors: InvalidInput for a rule that does not parse or breaks the law of terms, for a hashed
-/// table, and where another index has this name; a failed write.
+/// table, and where another index has this name; Stopped where `progress` wants it to: the index
+/// exists then, and refuses queries; a failed write.
 #[unsafe(no_mangle)]
-pub extern "C" fn folddb_index_add(table: *mut TableObject, rule: Text, errptr: ErrPtr<'_>) -> bool {
+pub extern "C" fn folddb_index_add(
+    table: *mut TableObject,
+    rule: Text,
+    progress: ProgressFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
     guard(errptr, false, || {
         let (table, rule) = (handles::get(table)?, rule.get("the rule")?);
         let index = rule.parse::<IndexRule>()?;
-        table.itself()?.add_index(&index).map(|()| true)
+        let mut progress = Progress::new(progress, context);
+        table.itself()?.add_index_with(&index, |at| progress.report(at.keys_done, at.keys_total))?;
+        match progress.is_stopped() {
+            true => Err(Error::new(ErrorKind::Stopped, "the build of the index was stopped")
+                .advise("add it once more to continue")),
+            false => Ok(true),
+        }
     })
 }
 
@@ -78,6 +93,8 @@ pub extern "C" fn folddb_find(
 }
 
 /// The same for terms from `from` on and below `to`, in their order; NULL is no bound.
+///
+/// Errors: as folddb_find.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_find_range(
     table: *mut TableObject,

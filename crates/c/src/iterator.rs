@@ -209,6 +209,8 @@ pub extern "C" fn folddb_iterator_prev(iterator: *mut IteratorObject, errptr: Er
 }
 
 /// Whether it is at a row. False for an invalid handle, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_valid(iterator: *mut IteratorObject, errptr: ErrPtr<'_>) -> bool {
     walk(iterator, errptr, |walk| Ok(walk.row.is_some()))
@@ -233,6 +235,8 @@ fn part(
 
 /// The key of its row, and its length. NULL where it is at none. The pointer is valid until the
 /// iterator moves or is destroyed; it is not for folddb_free.
+///
+/// Errors: InvalidInput where it is at no row.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_iterator_key(
     iterator: *mut IteratorObject,

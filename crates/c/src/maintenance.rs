@@ -2,21 +2,17 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ops::ControlFlow;
 
-use folddb::maintenance::{BackupOptions, RestoreOptions, Severity, VerifyOptions};
+use folddb::maintenance::{BackupOptions, ByteProgress, RestoreOptions, Severity, VerifyOptions};
 use folddb::{Error, ErrorKind, Store};
 
+use crate::callbacks::{Progress, ProgressFunction};
 use crate::errors::guard;
 use crate::handles;
 use crate::memory::{ErrPtr, Text, put};
 use crate::options::{OptionsObject, settings};
 use crate::store::StoreObject;
 use crate::table::TableObject;
-
-/// Called with the progress of long work: how much is done, and of how much. Returns whether to
-/// continue. A C++ exception must not leave it.
-pub type ProgressFunction = Option<extern "C" fn(context: *mut c_void, done: u64, total: u64) -> bool>;
 
 /// Merges all runs of a table into one, and those of its indexes, before it returns. `progress` may
 /// be NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
@@ -32,43 +28,59 @@ pub extern "C" fn folddb_compact(
 ) -> bool {
     guard(errptr, false, || {
         let table = handles::get(table)?;
-        let mut is_stopped = false;
-        table.itself()?.compact_with(|at| {
-            is_stopped |= progress.is_some_and(|told| !told(context, at.bytes_done, at.bytes_total));
-            if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        if is_stopped { Err(Error::new(ErrorKind::Stopped, "the compaction was stopped")) } else { Ok(true) }
+        let mut progress = Progress::new(progress, context);
+        table.itself()?.compact_with(|at| progress.report(at.bytes_done, at.bytes_total))?;
+        match progress.is_stopped() {
+            true => Err(Error::new(ErrorKind::Stopped, "the compaction was stopped")),
+            false => Ok(true),
+        }
     })
 }
 
 /// Adds a backup of the store, as it is now, to the folder for backups at `to`, which is created
-/// where nothing is there. Writes and reads continue. Returns whether it did: the backup is durable
-/// then, and checked.
+/// where nothing is there. Writes and reads continue. `progress` may be NULL; it is called with
+/// bytes that are copied and checked. Returns whether it did: the backup is durable then, and
+/// checked.
 ///
 /// Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
-/// another store; Locked, NoSpace, Poisoned; any other failure of the operating system.
+/// another store; Stopped where `progress` wants it to: no backup is added then; Locked, NoSpace,
+/// Poisoned; any other failure of the operating system.
 #[unsafe(no_mangle)]
-pub extern "C" fn folddb_backup(store: *mut StoreObject, to: Text, errptr: ErrPtr<'_>) -> bool {
+pub extern "C" fn folddb_backup(
+    store: *mut StoreObject,
+    to: Text,
+    progress: ProgressFunction,
+    context: *mut c_void,
+    errptr: ErrPtr<'_>,
+) -> bool {
     guard(errptr, false, || {
-        handles::get(store)?.0.backup(to.get("the place")?, &BackupOptions::default()).map(|_| true)
+        let mut progress = Progress::new(progress, context);
+        let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+        let to = to.get("the place")?;
+        handles::get(store)?.0.backup_with(to, &BackupOptions::default(), report).map(|_| true)
     })
 }
 
-/// Creates a store at `to` from the newest backup at `from`. `options` may be NULL. Returns whether
-/// it did.
+/// Creates a store at `to` from the newest backup at `from`. `options` and `progress` may be NULL;
+/// this is called with bytes that are checked and copied. Returns whether it did.
 ///
 /// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
-/// Corruption; any other failure of the operating system.
+/// Corruption; Stopped where `progress` wants it to: no store is at `to` then; any other failure of
+/// the operating system.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_restore(
     from: Text,
     to: Text,
     options: *mut OptionsObject,
+    progress: ProgressFunction,
+    context: *mut c_void,
     errptr: ErrPtr<'_>,
 ) -> bool {
     guard(errptr, false, || {
         let (from, to, options) = (from.get("the place")?, to.get("the path")?, settings(options)?);
-        Store::restore(from, to, &RestoreOptions::default(), &options).map(|_| true)
+        let mut progress = Progress::new(progress, context);
+        let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+        Store::restore_with(from, to, &RestoreOptions::default(), &options, report).map(|_| true)
     })
 }
 
@@ -92,12 +104,9 @@ pub extern "C" fn folddb_verify(
     guard(errptr, false, || {
         let (path, options) = (path.get("the path")?, settings(options)?);
         let how = VerifyOptions::default().deep(deep);
-        let report = Store::verify_with(path, &how, &options, |at| {
-            match progress.is_none_or(|told| told(context, at.bytes_done, at.bytes_total)) {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })?;
+        let mut progress = Progress::new(progress, context);
+        let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
+        let report = Store::verify_with(path, &how, &options, report)?;
         // The heaviest come first.
         let wrong: Vec<_> = report.findings.iter().filter(|found| found.severity != Severity::Note).collect();
         put(findings, wrong.len());

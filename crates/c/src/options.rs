@@ -42,6 +42,8 @@ fn change(options: *mut OptionsObject, change: impl FnOnce(Options) -> Result<Op
 ///
 /// One thread sets them at a time; any number open stores with them. Destroy them when done; the
 /// stores that were opened with them stay as they are.
+///
+/// Errors: InvalidInput where there are too many handles.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_create(errptr: ErrPtr<'_>) -> *mut OptionsObject {
     guard(errptr, std::ptr::null_mut(), || handles::give(OptionsObject(Exclusive::new(Options::default()))))
@@ -173,6 +175,8 @@ fn unlike(name: &str, value: &str, wanted: &str) -> Error {
 
 /// Lets stores that are opened with these options share what `shared` has with all others that do.
 /// Returns whether it was set. The options keep it: its handle may be destroyed.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_set_shared(
     options: *mut OptionsObject,
@@ -191,6 +195,8 @@ pub extern "C" fn folddb_options_set_shared(
 /// The options own `context` from now on, also where this fails: `destroy`, unless it is NULL, is
 /// called with it once, when the options are destroyed and the last store that was opened with them
 /// is closed.
+///
+/// Errors: InvalidInput where `fold` or the name is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_add_fold(
     options: *mut OptionsObject,
@@ -212,6 +218,8 @@ pub extern "C" fn folddb_options_add_fold(
 
 /// Registers a key order of C by name, so that tables whose rules name it (`order=NAME`) can be
 /// opened. Returns whether it did. For `context` and `destroy` see folddb_options_add_fold.
+///
+/// Errors: InvalidInput where `order` or the name is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_add_order(
     options: *mut OptionsObject,
@@ -234,6 +242,8 @@ pub extern "C" fn folddb_options_add_order(
 ///
 /// A later listener replaces an earlier one. For `context` and `destroy` see
 /// folddb_options_add_fold.
+///
+/// Errors: InvalidInput where `listener` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_options_on_event(
     options: *mut OptionsObject,

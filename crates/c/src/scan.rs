@@ -115,6 +115,8 @@ pub(crate) fn range_of(scan: *mut ScanObject) -> Result<Range> {
 /// depending on the handle `table`. NULL where it fails. Destroy it with folddb_scan_destroy.
 ///
 /// A scan of a table as it is now sees the table at the time when the scan is walked.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_create(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut ScanObject {
     guard(errptr, null_mut(), || {
@@ -150,6 +152,8 @@ pub(crate) fn change(
 
 /// Only keys from this one on, in the order of the table. Returns whether it was set. The key is
 /// copied.
+///
+/// Errors: InvalidInput where the key is NULL and its length is not 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_from(
     scan: *mut ScanObject,
@@ -224,6 +228,8 @@ pub extern "C" fn folddb_scan_prefix(
 }
 
 /// Reverses its direction: from the highest key down, or up again. Returns whether it was set.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {
@@ -234,6 +240,8 @@ pub extern "C" fn folddb_scan_reverse(scan: *mut ScanObject, errptr: ErrPtr<'_>)
 
 /// At most this many rows, the first ones in its direction; an iterator reaches no others, in
 /// either direction. Returns whether it was set.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_limit(scan: *mut ScanObject, rows: usize, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {
@@ -243,6 +251,8 @@ pub extern "C" fn folddb_scan_limit(scan: *mut ScanObject, rows: usize, errptr: 
 }
 
 /// Only keys: values are empty, and no separated one is read. Returns whether it was set.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_scan_keys_only(scan: *mut ScanObject, errptr: ErrPtr<'_>) -> bool {
     change(scan, errptr, |range| {

@@ -22,6 +22,8 @@ impl Object for SharedObject {
 ///
 /// A store uses at most its own `memory_bytes` of it for memtables. One that is poisoned, or whose
 /// disk is full, stops no other.
+///
+/// Errors: InvalidInput where there are too many handles.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_create(memory_bytes: usize, errptr: ErrPtr<'_>) -> *mut SharedObject {
     guard(errptr, null_mut(), || handles::give(SharedObject(Shared::new(memory_bytes))))
@@ -37,6 +39,8 @@ pub extern "C" fn folddb_shared_destroy(shared: *mut SharedObject) {
 /// Sets how many bytes per second background work of all stores may write; 0, the default, is no
 /// limit. Returns whether it was set. Merges, and work that moves values, wait; flushes count, but
 /// never wait. It applies from now on.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_set_background_bytes_per_s(
     shared: *mut SharedObject,
@@ -50,18 +54,24 @@ pub extern "C" fn folddb_shared_set_background_bytes_per_s(
 }
 
 /// How many stores share it now; 0 where it fails, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_stores(shared: *mut SharedObject, errptr: ErrPtr<'_>) -> usize {
     guard(errptr, 0, || Ok(handles::get(shared)?.0.stores()))
 }
 
 /// Bytes of the budget; 0 where it fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_memory_bytes(shared: *mut SharedObject, errptr: ErrPtr<'_>) -> usize {
     guard(errptr, 0, || Ok(handles::get(shared)?.0.memory_bytes()))
 }
 
 /// Bytes that memtables and the cache of all stores hold now; 0 where it fails, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_shared_used_bytes(shared: *mut SharedObject, errptr: ErrPtr<'_>) -> u64 {
     guard(errptr, 0, || Ok(handles::get(shared)?.0.used_bytes()))

@@ -19,6 +19,8 @@ impl Object for SnapshotObject {
 
 /// Takes a snapshot, which is free. While it lives, the store keeps what it sees: destroy it when
 /// done. NULL where it fails. folddb_snapshot_table reads at it.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_snapshot_create(store: *mut StoreObject, errptr: ErrPtr<'_>) -> *mut SnapshotObject {
     guard(errptr, null_mut(), || {
@@ -59,6 +61,8 @@ pub extern "C" fn folddb_snapshot_at_time(
 }
 
 /// The seq of the last record that it sees; 0 where it fails, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_snapshot_seq(snapshot: *mut SnapshotObject, errptr: ErrPtr<'_>) -> u64 {
     guard(errptr, 0, || Ok(handles::get(snapshot)?.0.seq().into()))

@@ -106,6 +106,8 @@ pub extern "C" fn folddb_refresh(store: *mut StoreObject, errptr: ErrPtr<'_>) ->
 /// Handles of its tables, snapshots, iterators and the rest may outlive it: calls with them give
 /// Closed, and they are destroyed as always. Calls under way in other threads end first, or with
 /// that error. It must not be called by a function that listens to events of the store.
+///
+/// Errors: as folddb_flush; what was committed is in the store all the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {
@@ -119,6 +121,8 @@ pub extern "C" fn folddb_close(store: *mut StoreObject, errptr: ErrPtr<'_>) -> b
 
 /// The names of the tables, in order. `count` is set to how many there are; it may be NULL, and
 /// NULL follows the last name. One folddb_free of the list frees all of it. NULL where it fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_tables(
     store: *mut StoreObject,
@@ -141,6 +145,8 @@ pub extern "C" fn folddb_drop_table(store: *mut StoreObject, name: Text, errptr:
 }
 
 /// The seq of the last record that was committed; 0 where there is none, and where it fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_last_seq(store: *mut StoreObject, errptr: ErrPtr<'_>) -> u64 {
     guard(errptr, 0, || Ok(handles::get(store)?.0.last_seq().into()))
@@ -155,12 +161,17 @@ pub extern "C" fn folddb_sync(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bo
 }
 
 /// Writes all memtables out as runs. Returns whether it did. A store does this on its own, too.
+///
+/// Errors: NoSpace, Poisoned, Closed; ReadOnly where the store was opened for reading; a failed
+/// write.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_flush(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || handles::get(store)?.0.flush().map(|()| true))
 }
 
 /// Waits until no background work is due. Returns whether it reached that point.
+///
+/// Errors: as folddb_flush.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_settle(store: *mut StoreObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || handles::get(store)?.0.settle().map(|()| true))
@@ -184,6 +195,8 @@ pub extern "C" fn folddb_thaw(path: Text, options: *mut OptionsObject, errptr: E
 }
 
 /// Whether a store is frozen. False where it fails, too.
+///
+/// Errors: StoreNotFound where nothing is at `path`.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_is_frozen(path: Text, options: *mut OptionsObject, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {

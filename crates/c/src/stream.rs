@@ -142,6 +142,8 @@ pub extern "C" fn folddb_reader_create(
 }
 
 /// How many bytes the value has; 0 where it fails, too.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_reader_len(reader: *mut ReaderObject, errptr: ErrPtr<'_>) -> u64 {
     guard(errptr, 0, || Ok(handles::get(reader)?.0.lock::<ReaderObject>()?.len_bytes()))
@@ -165,6 +167,8 @@ pub extern "C" fn folddb_reader_read(
 }
 
 /// Goes to this byte of the value. Returns whether it did.
+///
+/// Errors: only a wrong handle. Beyond the end nothing is read.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_reader_seek(reader: *mut ReaderObject, at: u64, errptr: ErrPtr<'_>) -> bool {
     guard(errptr, false, || {

@@ -170,6 +170,8 @@ pub extern "C" fn folddb_table_destroy(table: *mut TableObject) {
 }
 
 /// The name of the table, for folddb_free. NULL where it fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_name(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut c_char {
     guard(errptr, null_mut(), || copy_out(handles::get(table)?.table.name().as_bytes()))
@@ -177,6 +179,8 @@ pub extern "C" fn folddb_table_name(table: *mut TableObject, errptr: ErrPtr<'_>)
 
 /// The rules of the table, as folddb_table_create accepts them, for folddb_free. NULL where it
 /// fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_rules(table: *mut TableObject, errptr: ErrPtr<'_>) -> *mut c_char {
     guard(errptr, null_mut(), || {
@@ -234,6 +238,8 @@ pub extern "C" fn folddb_transaction_table(
 
 /// The same table, whose writes are acknowledged when `durability` says, one of folddb_durability:
 /// another handle. NULL where it fails.
+///
+/// Errors: InvalidInput for a number that is no durability.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_with_durability(
     table: *mut TableObject,
@@ -248,6 +254,8 @@ pub extern "C" fn folddb_table_with_durability(
 
 /// The same table, whose values last this many milliseconds after they are written: another handle.
 /// For tables whose values may expire (`expire=...` among the rules). NULL where it fails.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_table_lasting_for(
     table: *mut TableObject,

@@ -46,6 +46,8 @@ fn over() -> Error {
 }
 
 /// Begins a transaction. NULL where it fails. folddb_transaction_table reads and writes in it.
+///
+/// Errors: only a wrong handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_transaction_create(
     store: *mut StoreObject,

@@ -1,5 +1,6 @@
-"""The listings of the page run as they are printed."""
+"""The listings of the README and of the page run as they are printed."""
 
+import doctest
 import pathlib
 import re
 from datetime import timedelta
@@ -43,8 +44,14 @@ def test_each_line_of_the_tour_runs(tmp_path):
     names["store"].close()
 
 
-def test_the_examples_of_the_package_run():
-    import doctest
+def test_the_listing_of_the_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (listing,) = re.findall(r"```python\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
+    test = doctest.DocTestParser().get_doctest(listing, {}, "README", "README.md", 0)
+    assert len(test.examples) > 7
+    assert doctest.DocTestRunner().run(test).failed == 0
 
+
+def test_the_examples_of_the_package_run():
     failed, tried = doctest.testmod(folddb)
     assert failed == 0 and tried > 3

@@ -46,6 +46,17 @@ pub(crate) enum How {
     Static,
     Valgrind,
     Sanitized,
+    StaticSanitized,
+}
+
+impl How {
+    fn is_static(self) -> bool {
+        matches!(self, How::Static | How::StaticSanitized)
+    }
+
+    fn is_sanitized(self) -> bool {
+        matches!(self, How::Sanitized | How::StaticSanitized)
+    }
 }
 
 /// Compiles a program.
@@ -57,21 +68,18 @@ pub(crate) fn compiled(name: &str, how: How) -> PathBuf {
 /// Compiles a program that stands elsewhere.
 pub(crate) fn compiled_from(source: &Path, name: &str, how: How) -> PathBuf {
     let prefix = installed();
-    let kind = match how {
-        How::Shared | How::Valgrind => "shared",
-        How::Static => "static",
-        How::Sanitized => "sanitized",
-    };
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{kind}"));
+    let library = if how.is_static() { "static" } else { "shared" };
+    let checks = if how.is_sanitized() { "-sanitized" } else { "" };
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{library}{checks}"));
     let lib = prefix.join("lib");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-pthread"]);
     cc.arg(source).arg("-I").arg(prefix.join("include")).arg("-o").arg(&program);
-    match how {
-        How::Static => cc.arg(lib.join("libfolddb.a")).args(["-lgcc_s", "-lutil", "-lrt", "-lm", "-ldl"]),
-        _ => cc.arg("-L").arg(&lib).arg("-lfolddb").arg(format!("-Wl,-rpath,{}", lib.display())),
+    match how.is_static() {
+        true => cc.arg(lib.join("libfolddb.a")).args(["-lgcc_s", "-lutil", "-lrt", "-lm", "-ldl"]),
+        false => cc.arg("-L").arg(&lib).arg("-lfolddb").arg(format!("-Wl,-rpath,{}", lib.display())),
     };
-    if how == How::Sanitized {
+    if how.is_sanitized() {
         cc.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
     }
     succeeded(&format!("cc {name}"), &cc.output().expect("a C compiler is needed: cc"));

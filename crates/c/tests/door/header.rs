@@ -99,8 +99,12 @@ fn every_function_says_what_it_returns_and_is_in_the_header() {
             let at =
                 header.find(&format!("{function}(")).unwrap_or_else(|| panic!("{function} is not there"));
             let before = header[..at].trim_end_matches(|letter| letter != '\n').trim_end();
-            let above = before.lines().last().unwrap_or_default();
-            assert!(above.starts_with("//"), "{function} has no comment, but {above:?}");
+            let comment: Vec<&str> = before.lines().rev().take_while(|line| line.starts_with("//")).collect();
+            assert!(!comment.is_empty(), "{function} has no comment");
+            let said = comment.iter().rev().map(|line| &line[2..]).collect::<String>();
+            let takes_errors = header[at..].split(");").next().unwrap_or_default().contains("char **errptr");
+            let names_errors = [" Errors: ", " Otherwise as "].iter().any(|at| said.contains(at));
+            assert!(names_errors || !takes_errors, "{function} names no errors: \"Errors: ...\"");
         }
     }
     assert!(functions > 40, "functions are seen: {functions}");

@@ -1,12 +1,13 @@
 //! The programs of `tests/programs`, which check what they do themselves: with the shared and the
-//! static library, under valgrind, and with AddressSanitizer.
+//! static library, each plain and with AddressSanitizer, and with the shared one under valgrind.
 
 use std::process::Command;
 
 use crate::compile::{How, compiled, not_checked, succeeded};
 use crate::header::functions;
 
-fn run(name: &str, how: How) {
+/// Runs a program, and gives what it prints.
+pub(crate) fn run(name: &str, how: How) -> String {
     let program = compiled(name, how);
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = match how {
@@ -22,6 +23,7 @@ fn run(name: &str, how: How) {
     let output = command.arg(folder.path()).output().expect("the program runs");
     succeeded(name, &output);
     assert!(output.stderr.is_empty(), "{name} says: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
 }
 
 /// Runs a program in all ways that there are on this machine.
@@ -29,10 +31,11 @@ fn run_all(name: &str) {
     run(name, How::Shared);
     run(name, How::Static);
     match Command::new("valgrind").arg("--version").output() {
-        Ok(_) => run(name, How::Valgrind),
+        Ok(_) => drop(run(name, How::Valgrind)),
         Err(_) => not_checked(&format!("there is no valgrind here, so {name} did not run under it")),
     }
     run(name, How::Sanitized);
+    run(name, How::StaticSanitized);
 }
 
 #[test]
@@ -88,6 +91,21 @@ fn stores_share_a_budget_of_memory() {
 #[test]
 fn the_store_is_read_as_it_was() {
     run_all("past");
+}
+
+#[test]
+fn damage_is_told_by_a_check_and_by_readers() {
+    run_all("damaged");
+}
+
+#[test]
+fn a_feed_gives_every_kind_of_event() {
+    run_all("feeds");
+}
+
+#[test]
+fn hashed_tables_heads_and_events() {
+    run_all("kinds");
 }
 
 #[test]

@@ -37,7 +37,12 @@ int main(int argc, char **argv) {
 
     /* an index */
     CHECK(folddb_put(people, S("ann"), S("{\"city\":\"Bern\"}"), &err));
-    CHECK(folddb_index_add(people, "city:json:/city", &err));
+    int told = 0;
+    CHECK(folddb_index_add(people, "city:json:/city", goes_on, &told, &err) && told > 0);
+    CHECK(folddb_index_drop(people, "city", &err));
+    CHECK(!folddb_index_add(people, "city:json:/city", stops, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_STOPPED, "the build of the index was stopped");
+    CHECK(folddb_index_add(people, "city:json:/city", NULL, NULL, &err)); /* continues */
     CHECK(folddb_put(people, S("bob"), S("{\"city\":\"Basel\"}"), &err));
     CHECK(folddb_put(people, S("cleo"), S("{\"city\":\"Bern\"}"), &err));
     char found[64] = "";
@@ -56,7 +61,7 @@ int main(int argc, char **argv) {
     folddb_snapshot_destroy(past);
     CHECK(!folddb_find(people, "street", "x", collects, found, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "street");
-    CHECK(!folddb_index_add(people, "nonsense", &err));
+    CHECK(!folddb_index_add(people, "nonsense", NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "NAME:RULE");
     CHECK(folddb_index_drop(people, "city", &err));
 
@@ -111,7 +116,7 @@ int main(int argc, char **argv) {
     FAILED(err, FOLDDB_ERROR_STOPPED, "the compaction was stopped"); /* what is merged stays merged */
     CHECK(folddb_put(people, S("000"), S("{}"), &err) && folddb_flush(store, &err));
     CHECK(folddb_table_stat(people, "runs", &err) >= 2);
-    int told = 0;
+    told = 0;
     CHECK(folddb_compact(people, goes_on, &told, &err) && told > 0);
     OK(err);
     CHECK(folddb_table_stat(people, "runs", &err) == 1 && folddb_table_stat(people, "records", &err) == 302);
@@ -124,25 +129,32 @@ int main(int argc, char **argv) {
     folddb_free(figures);
     CHECK(folddb_stat(store, "luck", &err) == 0);
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "there is no figure `luck`");
-    CHECK(folddb_backup(store, in(argv[1], "backups"), &err));
+    const char *backups = in(argv[1], "backups");
+    CHECK(!folddb_backup(store, backups, stops, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_STOPPED, "");
+    told = 0;
+    CHECK(folddb_backup(store, backups, goes_on, &told, &err) && told > 0);
     OK(err);
     folddb_table_destroy(people);
     CHECK(folddb_close(store, &err));
 
-    /* it is whole; its copy is the same; a damaged one is told */
+    /* it is whole; its copy is the same */
     size_t findings = 9;
     told = 0;
     CHECK(folddb_verify(path, NULL, true, &findings, goes_on, &told, &err) && findings == 0 && told > 0);
     OK(err);
     const char *copy = in(argv[1], "copy.folddb");
-    CHECK(folddb_restore(in(argv[1], "backups"), copy, NULL, &err));
+    CHECK(!folddb_restore(backups, copy, NULL, stops, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_STOPPED, "");
+    told = 0;
+    CHECK(folddb_restore(backups, copy, NULL, goes_on, &told, &err) && told > 0);
     store = folddb_open(copy, NULL, &err);
     OK(err);
     people = folddb_table_open(store, "people", &err);
     CHECK(has(people, "bob", "{\"city\":\"Basel\"}"));
     folddb_table_destroy(people);
     CHECK(folddb_close(store, &err));
-    CHECK(!folddb_restore(in(argv[1], "backups"), copy, NULL, &err));
+    CHECK(!folddb_restore(backups, copy, NULL, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_ALREADY_EXISTS, "copy.folddb");
     CHECK(!folddb_verify(in(argv[1], "nowhere"), NULL, false, NULL, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_STORE_NOT_FOUND, "nowhere");

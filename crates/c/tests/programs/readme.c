@@ -1,5 +1,23 @@
-/* The README's example, and the tour of the library's front page, in C. */
+/* The README's listing, as it stands there, and the tour of the library's front page, in C. */
 #include "check.h"
+#include <unistd.h>
+
+static void listing(void) {
+    char *err = NULL; /* a call that fails leaves its text here */
+    size_t len;
+    folddb_store *store = folddb_create("library.folddb", NULL, &err);
+    folddb_table *delays =
+        folddb_table_open_or_create(store, "delays", "key=utf8\nfold=stats:f64", &err);
+    char *delay = folddb_value_from_json(delays, "12.5", &len, &err);
+    folddb_fold(delays, "UA EWR", 6, delay, len, &err); /* reads nothing */
+    char *stats = folddb_get(delays, "UA EWR", 6, &len, &err);
+    char *shown = folddb_value_to_json(delays, stats, len, &err);
+    printf("%s\n", err ? err : shown);
+    /* {"count":1,"sum":12.5,"min":12.5,"max":12.5,"mean":12.5,"variance":0.0} */
+    folddb_free(shown), folddb_free(stats), folddb_free(delay);
+    folddb_table_destroy(delays), folddb_close(store, &err);
+    OK(err);
+}
 
 /* Folds a number onto statistics. */
 static void fold_number(folddb_table *table, const char *key_json, const char *number_json) {
@@ -52,9 +70,11 @@ static uint64_t rows_of(folddb_table *table, const char *carrier_json) {
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     char *err = NULL;
+    CHECK(chdir(argv[1]) == 0);
+    listing();
 
     /* A store is a directory. A table folds as its rules say. */
-    folddb_store *store = folddb_create(in(argv[1], "library.folddb"), NULL, &err);
+    folddb_store *store = folddb_create("tour.folddb", NULL, &err);
     OK(err);
     folddb_table *delays =
         folddb_table_open_or_create(store, "delays", "key=tuple(text,text)\nfold=stats:f64", &err);
