@@ -96,7 +96,10 @@ fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<Bytes
             Err(error) if error.kind() == ErrorKind::TableNotFound => {}
             Err(error) => return Err(error),
             Ok(table) => {
-                return match table.rules().as_table_rules().diff(&wanted) {
+                // The store keeps the indexes of a table beside its rules.
+                let rules = table.rules().as_table_rules().clone();
+                let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
+                return match rules.diff(&wanted) {
                     None => Ok(table),
                     Some(difference) => Err(Error::new(
                         ErrorKind::RulesMismatch,
