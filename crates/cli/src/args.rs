@@ -17,8 +17,8 @@ pub(crate) use common::{
     StoreTableArgs, WriteArgs,
 };
 pub(crate) use data::{
-    CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs, FoldArgs, GetArgs, HeadArgs,
-    HistoryArgs, ImportArgs, ImportDirArgs, PutArgs, ScanArgs,
+    AggregateArgs, CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs, FoldArgs, GetArgs,
+    HeadArgs, HistoryArgs, ImportArgs, ImportDirArgs, PutArgs, ScanArgs,
 };
 pub(crate) use feeds::{FeedArgs, FeedDropArgs, FeedVerb, WatchArgs};
 pub(crate) use indexes::{FindArgs, IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVerb};
@@ -138,8 +138,8 @@ pub(crate) enum Verb {
     /// It folds values as they are stored, in the order of the keys. That can be more than is
     /// shown: with `json-merge` a stored value may hold nulls, each of which removes a member of
     /// the values before it. {"a":1} and then a key that was written as {"a":null}, and shows {},
-    /// fold to {}.
-    Aggregate(CountArgs),
+    /// fold to {}. With --by there is a row for each value of some elements of the key.
+    Aggregate(AggregateArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
     /// Draw the tiers of a table: runs, their files, sizes

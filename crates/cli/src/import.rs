@@ -4,11 +4,15 @@
 pub(crate) mod tape;
 pub(crate) mod ledger;
 pub(crate) mod sink;
+pub(crate) mod unpack;
+pub(crate) mod lines;
 pub(crate) mod source;
 pub(crate) mod files;
 pub(crate) mod identity;
 pub(crate) mod delimited;
 pub(crate) mod rows;
+pub(crate) mod times;
+pub(crate) mod expr;
 pub(crate) mod mapping;
 pub(crate) mod bad_rows;
 pub(crate) mod report;

@@ -37,9 +37,10 @@ fn run(words: std::env::ArgsOs) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return messages::of_usage(error),
     };
+    let is_json = cli.globals.json;
     let mut session = Session::on_stdout(cli.globals);
     let done = commands::run(cli.verb, &mut session);
     let ended = session.end(done);
     let flushed = session.flush();
-    messages::report(ended.and(flushed))
+    messages::report_as(ended.and(flushed), is_json)
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use clap::error::{ContextKind, ContextValue};
+use serde_json::json;
 
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
@@ -13,12 +14,19 @@ use crate::human;
 
 /// Prints a failure, on a line of its own, and returns the exit code of the process.
 pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
+    report_as(done, false)
+}
+
+/// The same, as an object of JSON if that is asked for.
+pub(crate) fn report_as(done: Result<(), Failure>, is_json: bool) -> ExitCode {
     let Err(failure) = done else { return ExitCode::Done };
-    let message = failure.to_string();
-    if !message.is_empty() {
-        print(&format!("folddb: {message}"));
+    let (message, code) = (failure.to_string(), failure.exit_code());
+    match (message.is_empty(), is_json) {
+        (true, _) => {}
+        (false, true) => print_whole(&json!({ "error": message, "exit_code": code as u8 }).to_string()),
+        (false, false) => print(&format!("folddb: {message}")),
     }
-    failure.exit_code()
+    code
 }
 
 /// Longest message that is printed completely, in characters; of a longer one, both ends are
@@ -73,6 +81,13 @@ fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
         }
     }
     error
+}
+
+/// Prints what clap says, if it says something.
+pub(crate) fn of_usage_or(error: Option<clap::Error>) {
+    if let Some(error) = error {
+        of_usage(error);
+    }
 }
 
 /// Prints what clap says: help on the output, a mistake on the error output.

@@ -7,5 +7,6 @@ pub(crate) mod value;
 pub(crate) mod tiers;
 pub(crate) mod rows;
 pub(crate) mod head;
+pub(crate) mod sorted;
 pub(crate) mod print_rows;
 pub(crate) mod findings;

@@ -151,7 +151,8 @@ fn type_in(place: &Place, one: &Typed) -> Option<String> {
 }
 
 /// Pages with the least number of their listings, in the order in which a new user reads them.
-const PAGES: [(&str, usize); 3] = [("README.md", 3), ("docs/GUIDE.md", 7), ("docs/OPERATIONS.md", 3)];
+const PAGES: [(&str, usize); 4] =
+    [("README.md", 3), ("docs/GUIDE.md", 7), ("docs/OPERATIONS.md", 3), ("docs/IMPORT.md", 10)];
 
 fn run_page(place: &Place, (name, listings_min): (&str, usize)) {
     let page = std::fs::read_to_string(project().join(name)).expect("the page is there");
@@ -175,6 +176,11 @@ fn every_listing_of_the_guide_does_what_it_says() {
 #[test]
 fn every_listing_of_operations_does_what_it_says() {
     run_page(&scratch(), PAGES[2]);
+}
+
+#[test]
+fn every_recipe_of_the_import_does_what_it_says() {
+    run_page(&scratch(), PAGES[3]);
 }
 
 /// No page uses the name of a store that another has made with other rules.

@@ -150,4 +150,6 @@ scenarios! {
     values_of_any_length_come_back_by_every_way_out_and_in: "long.txt",
     json_keeps_what_it_says: "json.txt",
     files_are_imported_exactly_once: "exactly_once.txt",
+    keys_and_operands_are_computed: "computed.txt",
+    files_come_in_many_formats: "formats.txt",
 }

@@ -30,8 +30,24 @@ pub(crate) enum InputFormat {
     Csv,
     /// Fields between tabs
     Tsv,
-    /// A JSON object on each line
+    /// A JSON object on each line, or in an array
     Ndjson,
+    /// An access log: host ident user time method path protocol status bytes
+    Common,
+    /// An access log with referer and agent, too
+    Combined,
+    /// Lines of syslog: time host program pid message
+    Syslog,
+    /// name=value on each line
+    Logfmt,
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&(number / unit)) => Ok(number / unit),
+        _ => Err("a share is written 1% or 0.01".to_owned()),
+    }
 }
 
 pub(super) fn delimiter(text: &str) -> Result<u8, String> {
@@ -89,6 +105,12 @@ pub(crate) struct RowsArgs {
     /// At most this many rows
     #[arg(long, value_name = "ROWS")]
     pub(crate) limit: Option<usize>,
+    /// In the order of this column, instead of that of the keys: --sort flights --desc --limit 10
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["heads", "keys", "cursor", "resume"])]
+    pub(crate) sort: Option<String>,
+    /// The largest first
+    #[arg(long, requires = "sort")]
+    pub(crate) desc: bool,
     /// Only the keys
     #[arg(long)]
     pub(crate) keys: bool,

@@ -8,6 +8,7 @@ use folddb::AsOf;
 
 use super::common::{
     DurabilityArgs, InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, TtlArgs, WriteArgs, delimiter,
+    share,
 };
 use crate::human;
 
@@ -124,16 +125,16 @@ pub(crate) struct ImportArgs {
     /// Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
-    /// Columns that make the key, in the order of its elements [default: the names that an existing
-    /// table has for them]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    /// Columns that make the key, in the order of its elements, or what is computed from them:
+    /// 'country, day(ts)' [default: the names that an existing table has for them]
+    #[arg(long, value_name = "COLUMNS")]
     pub(crate) key: Vec<String>,
     /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also
     /// be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) key_types: Option<Vec<String>>,
-    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 =
-    /// dep_delay'; `create --help` lists folds
+    /// The fold, and what feeds it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay, late:
+    /// sum:u64 = dep_delay > 15'; `create --help` lists folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
     /// The column that holds the value; a list or an object is taken as its JSON text, unless
@@ -144,13 +145,33 @@ pub(crate) struct ImportArgs {
     /// i8 to i128, f32, f64, bool, json
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
     pub(crate) value_type: Option<String>,
+    /// Only the rows of which this is true: 'status >= 500 and not starts_with(path, "/health")'
+    ///
+    /// Expressions, also those in --key and --fold, have columns, numbers, "texts", + - * / %, ==
+    /// != < <= > >=, in [a, b], and, or, not, and these functions: year month day hour minute(time,
+    /// 5) second weekday hour_of_day epoch epoch_ms time(text, "%d.%m.%Y"), each with a zone at the
+    /// end if it is not the one of --zone; prefix suffix lower upper trim split regex matches
+    /// contains starts_with ends_with concat length; abs floor ceil round bucket number;
+    /// coalesce(a, b), if(condition, a, b). Columns with other letters are written in backquotes.
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub(crate) only: Option<String>,
+    /// The zone of times that name none, and in which days and hours are cut: Europe/Berlin, +02:00
+    /// [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,
-    /// The format of the file [default: by its name; else NDJSON if it begins with {, or CSV]
+    /// The format of the file [default: by its name; else NDJSON if it begins with {, an access log
+    /// if it begins with a line of one, or CSV]
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
-    /// The character between fields
+    /// Lines are taken apart by this pattern, whose named groups are the columns:
+    /// '^(?<level>\w+) (?<path>\S+)'
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "no_header"])]
+    pub(crate) regex: Option<String>,
+    /// The character between fields [default: a comma, or the one that the first line has instead:
+    /// ; tab |]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// The first line is a row; columns are called c1, c2, ...
@@ -169,6 +190,9 @@ pub(crate) struct ImportArgs {
     /// Stop at the first bad row
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Stop if more than this share of the rows is bad: 1%, 0.01 [default: do not stop]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) max_bad: Option<f64>,
     /// Count files again that are in already
     #[arg(long)]
     pub(crate) again: bool,
@@ -370,9 +394,36 @@ pub(crate) struct CountArgs {
     pub(crate) range: RangeArgs,
 }
 
+/// `aggregate`.
+#[derive(Args, Debug)]
+pub(crate) struct AggregateArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// A row for each value of these elements of the key; what is folded are the others
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// In the order of this column
+    #[arg(long, value_name = "COLUMN", requires = "by")]
+    pub(crate) sort: Option<String>,
+    /// The largest first
+    #[arg(long, requires = "sort")]
+    pub(crate) desc: bool,
+    /// At most this many rows
+    #[arg(long, value_name = "ROWS", requires = "by")]
+    pub(crate) limit: Option<usize>,
+}
+
 /// `drop`.
 #[derive(Args, Debug)]
 pub(crate) struct DropArgs {
+    /// Do not ask on a terminal
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// The directory of the store
     pub(crate) store: PathBuf,
     /// The table

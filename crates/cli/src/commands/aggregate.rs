@@ -1,19 +1,29 @@
 //! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and how
 //! much was read.
 
-use folddb::{AggregateCost, Datum};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use crate::args::CountArgs;
+use folddb::{AggregateCost, BytesTable, Datum, Fold, Outcome, datum};
+
+use crate::args::{AggregateArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::ranges;
+use crate::render::columns::{Columns, Row};
 use crate::render::json::{self, Json, object};
+use crate::render::rows::RowWriter;
+use crate::render::sorted::{self, Sorted};
 use crate::render::value;
 use crate::session::Session;
 
-pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &AggregateArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
+    if !args.by.is_empty() {
+        return by(args, &table, session);
+    }
     let sum = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.aggregate()?;
     let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
     let found = sum.value.map(show);
@@ -25,6 +35,95 @@ pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure
         }
         writeln!(out, "({}; {})", human::plural(sum.rows, "row"), cost_words(sum.cost))
     })
+}
+
+/// What the keys with the same elements fold to.
+struct Group {
+    elements: Datum,
+    value: Vec<u8>,
+}
+
+/// Folds over the elements of the key that are not named.
+fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
+    let columns = Columns::of(table.rules(), false, args.range.hex);
+    let elements = args.by.iter().map(|name| element(&columns, name)).collect::<Result<Vec<_>, _>>()?;
+    let spec = table.rules().as_table_rules().fold.spec().to_owned();
+    let fold = table.rules().fold().filter(|_| !matches!(spec.as_str(), "replace" | "first")).cloned();
+    let Some(fold) = fold else {
+        let message =
+            format!("the values of table `{}` replace one another: there is nothing to fold", table.name());
+        return Err(Failure::Usage(message));
+    };
+    let mut groups: HashMap<String, Group> = HashMap::new();
+    let mut folded = Vec::new();
+    let mut rows = ranges::narrow_inside(table, &args.range, session.transaction.as_ref())?.rows()?;
+    while let Some((key, value)) = rows.next_row()? {
+        interrupt::check()?;
+        let elements = only(&columns.key(table.rules(), key), &elements);
+        match groups.entry(datum::json::text_of(&elements)) {
+            Entry::Vacant(free) => drop(free.insert(Group { elements, value: value.to_vec() })),
+            Entry::Occupied(mut group) => push(&*fold, group.get_mut(), value, &mut folded)?,
+        }
+    }
+    print(args, table, columns.by(&elements), groups.into_values().collect(), session)
+}
+
+/// The number of an element of the key.
+fn element(columns: &Columns, name: &str) -> Result<usize, Failure> {
+    columns.keys().iter().position(|known| known == name).ok_or_else(|| {
+        let known: Vec<&str> = columns.keys().iter().map(String::as_str).collect();
+        Failure::Usage(format!("the key has no element `{name}` ({})", human::suggestion(name, &known)))
+    })
+}
+
+/// A key of which the other elements are null.
+fn only(key: &Datum, elements: &[usize]) -> Datum {
+    let Datum::List(items) = key else { return key.clone() };
+    let keep =
+        |(index, item): (usize, &Datum)| if elements.contains(&index) { item.clone() } else { Datum::Null };
+    Datum::List(items.iter().enumerate().map(keep).collect())
+}
+
+fn push(fold: &dyn Fold, group: &mut Group, value: &[u8], folded: &mut Vec<u8>) -> Result<(), Failure> {
+    folded.clear();
+    let done = fold.fold(&[], &group.value, value, folded);
+    match done
+        .map_err(|failure| Failure::Refused(format!("the values of two keys do not fold: {failure}")))?
+    {
+        Outcome::Value => std::mem::swap(&mut group.value, folded),
+        Outcome::KeepEarlier => {}
+        Outcome::KeepLater => group.value = value.to_vec(),
+        Outcome::Delete => {
+            return Err(Failure::Refused("the values of two keys fold to a deletion".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn print(
+    args: &AggregateArgs,
+    table: &BytesTable,
+    columns: Columns,
+    mut groups: Vec<Group>,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    groups.sort_by(|one, two| sorted::compare(&one.elements, &two.elements));
+    let show =
+        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let row = |group: Group| Row { term: Datum::Null, value: show(&group.value), key: group.elements };
+    let mut rows: Vec<Row> = groups.into_iter().map(row).collect();
+    match &args.sort {
+        Some(name) => {
+            let mut sorted = Sorted::by(&columns, name, args.desc, args.limit)?;
+            rows.into_iter().for_each(|row| sorted.push(&columns, row));
+            rows = sorted.rows(&columns);
+        }
+        None => rows.truncate(args.limit.unwrap_or(usize::MAX)),
+    }
+    let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
+    let mut writer = RowWriter::new(&mut session.out, format, &columns)?;
+    rows.into_iter().try_for_each(|row| writer.row(row.key, row.value))?;
+    writer.finish()
 }
 
 fn cost_json(cost: AggregateCost) -> Json {

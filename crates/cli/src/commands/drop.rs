@@ -1,17 +1,36 @@
 //! `folddb drop STORE TABLE`: removes a table and everything in it.
 
+use std::io::IsTerminal;
+
+use folddb::BytesTable;
 use serde_json::json;
 
 use crate::args::DropArgs;
 use crate::failure::Failure;
+use crate::human;
 use crate::import::ledger;
 use crate::session::Session;
 
 pub(crate) fn run(args: &DropArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
+    if !args.yes && session.shared.is_none() && std::io::stdin().is_terminal() {
+        ask(&table)?;
+    }
     store.drop_table(table.name())?;
     ledger::forget(&store, table.name())?; // what was imported into it
     let name = table.name();
     session.report(&json!({ "dropped": name }), |out| writeln!(out, "dropped table {name}"))
+}
+
+/// Asks whether a table is to be dropped.
+fn ask(table: &BytesTable) -> Result<(), Failure> {
+    let records = human::plural(table.stats()?.records, "record");
+    eprint!("drop table {} with {records}? [y/N] ", table.name());
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(|error| Failure::file("read", "stdin", &error))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::Refused(format!("table {} is not dropped", table.name()))),
+    }
 }

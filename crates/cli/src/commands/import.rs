@@ -14,13 +14,14 @@ use indicatif::ProgressBar;
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::files;
 use crate::import::identity::{self, Known};
 use crate::import::ledger::{self, Entry, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::report::Totals;
-use crate::import::rows::{BadRow, Next, Rows};
+use crate::import::rows::{BadRow, How, Next, Rows};
 use crate::import::sink::{Counts, Into, Raw, Reached, Refused, Sink};
 use crate::import::source;
 use crate::interrupt;
@@ -103,7 +104,14 @@ impl OpenFile {
             None if args.delimiter.is_some() || args.no_header => source::by_name(name),
             None => source::by_content(name, &mut source)?,
         };
-        let rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
+        let how = How {
+            format,
+            pattern: args.regex.as_deref(),
+            delimiter: args.delimiter,
+            header: !args.no_header,
+            nulls: &args.null,
+        };
+        let rows = Rows::open(source, &how)?;
         Ok(OpenFile { rows, bytes_read })
     }
 }
@@ -223,6 +231,7 @@ impl Import<'_> {
         let bytes_read = open.bytes_read;
         let bar = self.bar.clone();
         let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
+        self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
         let ended = self.rows_of(sink, rows, mapping, progress);
         self.known.retain(|known| sink.entry().is_none_or(|entry| entry.number != known.number));
         self.known.extend(sink.entry().cloned());
@@ -283,6 +292,9 @@ impl Import<'_> {
         progress: impl FnMut(),
     ) -> Result<(), Failure> {
         let ended = self.read_all(sink, rows, mapping, progress);
+        if ended.is_ok() {
+            self.check_share()?;
+        }
         let optional = &self.args.optional;
         self.totals.add_spans(rows.spans());
         let missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
@@ -323,7 +335,14 @@ impl Import<'_> {
                 Next::End => return Ok(()),
                 Next::Wait => None,
                 Next::Bad(bad) => Some(Err(bad)),
-                Next::Row => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),
+                Next::Row => match mapping.wants(rows) {
+                    Ok(true) => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),
+                    Ok(false) => {
+                        self.totals.unwanted += 1;
+                        Some(Ok(false))
+                    }
+                    Err(bad) => Some(Err(bad)),
+                },
             };
             self.counts.read += u64::from(row.is_some());
             self.totals.read += u64::from(row.is_some());
@@ -337,12 +356,28 @@ impl Import<'_> {
                 Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad)?,
             }
             if sink.is_full() {
+                self.check_share()?;
                 let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
                 self.note_refused(sink)?;
                 committed?;
                 progress();
             }
         }
+    }
+
+    /// Stops if too large a share of the rows is bad.
+    fn check_share(&self) -> Result<(), Failure> {
+        let (bad, read) = (self.bad.count, self.totals.read);
+        let Some(share) = self.args.max_bad.filter(|share| bad as f64 > share * read as f64) else {
+            return Ok(());
+        };
+        Err(Failure::Refused(format!(
+            "{} of {} {} bad, more than {}% (--max-bad)",
+            human::count(bad),
+            human::plural(read, "row"),
+            if bad == 1 { "is" } else { "are" },
+            share * 100.0
+        )))
     }
 
     /// The present row as it was in the file, if the file of bad rows may take it.

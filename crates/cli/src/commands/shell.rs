@@ -231,8 +231,18 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Runs a line. Only a closed output ends the shell.
+    /// Runs the commands of a line. Only a closed output ends the shell.
     fn line(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
+        for command in commands_of(line) {
+            match self.one(command, session)? {
+                Line::Done => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Line::Done)
+    }
+
+    fn one(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
         let words = match split(line) {
             Ok(words) => words,
             Err(mistake) => {
@@ -244,6 +254,11 @@ impl Shell<'_> {
         match words.first().map(String::as_str) {
             None => return Ok(Line::Done),
             Some("exit" | "quit") => return Ok(Line::Exit),
+            Some("help") if words.len() > 1 => {
+                let help = help::parse(["folddb", &words[1], "--help"].map(OsString::from));
+                messages::of_usage_or(help.err());
+                return Ok(Line::Done);
+            }
             Some("help") => {
                 session.out.write_all(HELP.as_bytes())?;
                 session.flush()?;
@@ -258,7 +273,7 @@ impl Shell<'_> {
         let flushed = session.flush();
         let code = match ended.and(flushed) {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
-            done => messages::report(done),
+            done => messages::report_as(done, session.globals.json),
         };
         match (code, words[0].as_str()) {
             (ExitCode::NotFound, "get" | "head") => self.note(code), // an answer, not a failure
@@ -410,6 +425,28 @@ fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     }
     line.extend(rest.iter().map(Into::into));
     line
+}
+
+/// The commands of a line: `;` is between them.
+fn commands_of(line: &str) -> Vec<&str> {
+    let (mut commands, mut begin, mut quote, mut is_word) = (Vec::new(), 0, None, false);
+    let mut letters = line.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (None | Some('"'), '\\') => drop(letters.next()),
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '#') if !is_word => break, // the rest is a comment
+            (None, ';') => {
+                commands.push(&line[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+        is_word = quote.is_some() || !(letter.is_whitespace() || letter == ';');
+    }
+    commands.push(&line[begin..]);
+    commands
 }
 
 /// Splits a line into words: spaces separate them, both kinds of quotes group, a backslash escapes

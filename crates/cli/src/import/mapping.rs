@@ -5,7 +5,7 @@
 //!    existing table.
 //! 3. [`Mapping::bind`] finds the columns in the file.
 //! 4. [`Mapping::fill`] makes the key and value of a row. It allocates nothing for rows like the
-//!    previous one.
+//!    previous one, unless they are computed by expressions.
 
 use folddb::DynamicRules;
 use folddb::ParseError;
@@ -15,10 +15,17 @@ use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::TableRules;
 use folddb::{Datum, ErrorKind, datum};
 
+use jiff::tz::TimeZone;
+
 use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::human;
+use crate::import::expr::function::Kind;
+use crate::import::expr::split::{self, MARK};
+use crate::import::expr::value::Value;
+use crate::import::expr::{Expr, parse};
 use crate::import::rows::{BadRow, Rows, Slot};
+use crate::import::times;
 use crate::keys;
 use crate::rules_words::check_value_type;
 
@@ -26,8 +33,12 @@ use crate::rules_words::check_value_type;
 pub(crate) struct Stated {
     key_columns: Vec<String>,
     key_codec: Option<KeyCodec>,
-    /// The fold with its sources, if given.
+    /// The fold with its sources, if given, and those that are more than a column.
     columns: Option<Columns>,
+    sources: Vec<Vec<String>>,
+    /// Only the rows of which this is true.
+    only: Option<String>,
+    zone: TimeZone,
     value_column: Option<String>,
     value_codec: Option<ValueCodec>,
     value_json: bool,
@@ -39,16 +50,29 @@ impl Stated {
         let parse_fold = |text: &String| {
             text.parse::<Columns>().map_err(|error| {
                 let error = mistaken_fold(text).unwrap_or(error);
-                Failure::Usage(format!("in --fold: {error}"))
+                Failure::Usage(format!("in --fold: {error}").replace(MARK, "#"))
             })
         };
+        let zone = args.zone.as_deref().map_or(Ok(TimeZone::UTC), times::zone);
+        let zone = zone.map_err(|wrong| Failure::Usage(format!("in --zone: {wrong}")))?;
+        let (fold, sources) = args.fold.as_deref().map(split::sources).unzip();
+        let sources: Vec<Vec<String>> = sources.unwrap_or_default();
+        let key_columns = key_columns(args);
+        let read = |text: &String| parse::parse(text, &zone).map(drop).map_err(Failure::Usage);
+        // What is wrong with an expression is said before a file is read.
+        key_columns.iter().filter(|text| split::is_expression(text)).try_for_each(read)?;
+        sources.iter().flatten().filter(|text| split::is_expression(text)).try_for_each(read)?;
+        args.only.iter().try_for_each(read)?;
         let parse_value = |name: &String| {
             name.parse::<ValueCodec>().map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
         };
         Ok(Stated {
-            key_columns: args.key.clone(),
-            key_codec: args.key_types.as_deref().map(|types| key_codec(&args.key, types)).transpose()?,
-            columns: args.fold.as_ref().map(parse_fold).transpose()?,
+            key_codec: key_codec_of(args, &key_columns, &zone)?,
+            key_columns,
+            columns: fold.as_ref().map(parse_fold).transpose()?,
+            sources,
+            only: args.only.clone(),
+            zone,
             value_column: args.value.clone(),
             value_codec: args.value_type.as_ref().map(parse_value).transpose()?,
             value_json: args.value_json,
@@ -65,6 +89,8 @@ impl Stated {
         };
         add("--fold", args.fold.as_deref());
         add("--value", args.value.as_deref());
+        add("--where", args.only.as_deref());
+        add("--zone", args.zone.as_deref());
         if args.value_json {
             how.push_str(" --value-json");
         }
@@ -150,6 +176,42 @@ impl Stated {
     }
 }
 
+/// What makes the key: columns, and expressions over them.
+fn key_columns(args: &ImportArgs) -> Vec<String> {
+    let keys = args.key.iter().flat_map(|keys| split::at_commas(keys));
+    let bare = |key: &str| {
+        let inner = key.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+        inner.filter(|inner| !inner.contains('`')).unwrap_or(key).to_owned()
+    };
+    keys.map(str::trim).filter(|key| !key.is_empty()).map(bare).collect()
+}
+
+/// The codec of keys with given types, or with expressions that give whole numbers.
+fn key_codec_of(args: &ImportArgs, columns: &[String], zone: &TimeZone) -> Result<Option<KeyCodec>, Failure> {
+    if let Some(types) = &args.key_types {
+        return key_codec(columns, types).map(Some);
+    }
+    let kind = |text: &String| match split::is_expression(text) {
+        true => parse::parse(text, zone).map_or(Kind::Other, |expr| expr.kind()),
+        false => Kind::Other,
+    };
+    let kinds: Vec<Kind> = columns.iter().map(kind).collect();
+    if kinds.iter().all(|kind| *kind == Kind::Other) {
+        return Ok(None);
+    }
+    let types: Vec<String> = kinds.iter().map(|kind| type_of(*kind, columns.len()).to_owned()).collect();
+    key_codec(columns, &types).map(Some)
+}
+
+fn type_of(kind: Kind, count: usize) -> &'static str {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::Whole if count == 1 => "i64",
+        Kind::Whole => "int",
+        Kind::Other => "text",
+    }
+}
+
 /// A mistake in `sum:u46 = n`, which could also be a field `sum`, counts as one in a fold if the
 /// word before the colon is the name of a fold.
 fn mistaken_fold(text: &str) -> Option<ParseError> {
@@ -190,11 +252,66 @@ fn spec_of(columns: &Columns) -> String {
 enum Feed {
     Column(Slot),
     Literal,
+    Computed(Box<Computed>),
+}
+
+/// What is computed for each row.
+struct Computed {
+    expr: Expr,
+    text: String,
+}
+
+impl Computed {
+    /// Reads an expression, and finds its columns.
+    fn bind(text: &str, zone: &TimeZone, rows: &mut Rows) -> Result<Computed, Failure> {
+        let mut expr = parse::parse(text, zone).map_err(Failure::Usage)?;
+        expr.bind(&mut |name| rows.slot(name))?;
+        Ok(Computed { expr, text: text.to_owned() })
+    }
+
+    fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+        self.expr.value(rows).map_err(|bad| match bad.column {
+            Some(_) => bad,
+            None => BadRow { column: Some(self.text.clone()), ..bad },
+        })
+    }
+
+    /// Sets the datum to what the row gives; false if that is nothing.
+    fn put(&self, datum: &mut Datum, rows: &Rows, takes: &Takes) -> Result<bool, BadRow> {
+        match self.value(rows)? {
+            Value::Null => Ok(false),
+            Value::List(items) if items.contains(&Value::Null) => Ok(false),
+            Value::List(items) => {
+                let item = |item: &Value<'_>| Datum::Text(item.text().unwrap_or_default().into_owned());
+                *datum = Datum::List(items.iter().map(item).collect());
+                Ok(true)
+            }
+            Value::Bool(truth) if takes.numbers() => {
+                put_text(datum, if truth { "1" } else { "0" });
+                Ok(true)
+            }
+            value => {
+                let text = value.text().unwrap_or_default();
+                put_text(datum, &text);
+                Ok(!text.is_empty())
+            }
+        }
+    }
+}
+
+/// What makes an element of the key.
+enum KeyPart {
+    Column(Slot),
+    Computed(Box<Computed>),
 }
 
 /// The found columns of a file: makes keys and values of its rows.
 pub(crate) struct Mapping {
+    key_parts: Vec<KeyPart>,
+    /// The columns among them.
     key_slots: Vec<Slot>,
+    /// Only the rows of which this is true.
+    only: Option<Computed>,
     nullable: Vec<Nullable>,
     /// Whether each element of the key may be a list.
     is_tuple: Vec<bool>,
@@ -212,6 +329,14 @@ enum Takes {
     Json,
 }
 
+impl Takes {
+    /// Whether true and false are 1 and 0 here.
+    fn numbers(&self) -> bool {
+        let stem = |spec: &str| spec.split(':').next().unwrap_or_default().to_owned();
+        matches!(self, Takes::Fold(spec) if ["sum", "min", "max", "stats", "quantiles"].contains(&&*stem(spec)))
+    }
+}
+
 enum ValueMap {
     /// One column or constant is the value. An empty field of CSV contributes nothing to a fold,
     /// but is a value if values replace.
@@ -225,15 +350,27 @@ enum ValueMap {
 impl Mapping {
     /// Finds the columns.
     pub(crate) fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<Mapping, Failure> {
-        let key_slots: Vec<Slot> =
-            stated.key_columns.iter().map(|name| rows.slot(name)).collect::<Result<_, _>>()?;
+        let key_parts: Vec<KeyPart> =
+            stated.key_columns.iter().map(|name| key_part(name, stated, rows)).collect::<Result<_, _>>()?;
+        let only = stated.only.as_ref().map(|text| Computed::bind(text, &stated.zone, rows)).transpose()?;
+        let key_slots: Vec<Slot> = key_parts.iter().filter_map(KeyPart::slot).collect();
         let types = rules.key_codec().element_types().unwrap_or_default();
-        let nullable = (0..key_slots.len()).map(|index| Nullable::of(types.get(index))).collect();
-        let texts = vec![Datum::Text(String::new()); key_slots.len()];
+        let nullable = (0..key_parts.len()).map(|index| Nullable::of(types.get(index))).collect();
+        let texts = vec![Datum::Text(String::new()); key_parts.len()];
         let key = if rules.key_codec().is_tuple() { Datum::List(texts) } else { Datum::Text(String::new()) };
-        let is_tuple = (0..key_slots.len()).map(|index| types.get(index).is_none_or(takes_lists));
+        let is_tuple = (0..key_parts.len()).map(|index| types.get(index).is_none_or(takes_lists));
         let is_tuple = is_tuple.map(|takes_lists| takes_lists && rules.key_codec().is_tuple()).collect();
-        Ok(Mapping { key_slots, nullable, is_tuple, key, value: ValueMap::bind(stated, rules, rows)? })
+        let value = ValueMap::bind(stated, rules, rows)?;
+        Ok(Mapping { key_parts, key_slots, only, nullable, is_tuple, key, value })
+    }
+
+    /// Whether the present row is asked for.
+    pub(crate) fn wants(&self, rows: &Rows) -> Result<bool, BadRow> {
+        let Some(only) = &self.only else { return Ok(true) };
+        only.value(rows)?
+            .truth()
+            .map(|truth| truth == Some(true))
+            .map_err(|reason| BadRow { column: Some(only.text.clone()), reason })
     }
 
     /// Makes the key and value of the present row. False if the row contributes nothing.
@@ -254,30 +391,12 @@ impl Mapping {
     }
 
     fn fill_key(&mut self, rows: &Rows, rules: &DynamicRules, key: &mut Vec<u8>) -> Result<(), BadRow> {
-        for (index, &slot) in self.key_slots.iter().enumerate() {
-            let datum = match &mut self.key {
-                Datum::List(items) => &mut items[index],
-                one => one,
-            };
-            match (rows.field(slot)?, &self.nullable[index]) {
-                (None, Nullable::No) => {
-                    return Err(BadRow::column(rows.column(slot), "it is missing, and is part of the key"));
-                }
-                (None, _) => *datum = Datum::Null,
-                (Some(_), _)
-                    if rows
-                        .nested(slot)
-                        .is_some_and(|nested| !self.is_tuple[index] || is_wrapped(nested)) =>
-                {
-                    *datum = wrapped_key(rows, slot)?;
-                }
-                (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
-                (Some(text), _) => put_text(datum, &text),
-            }
+        for index in 0..self.key_parts.len() {
+            self.fill_part(index, rows)?;
         }
         rules.as_table_rules().key_codec().encode(&self.key, key).map_err(|cause| {
-            match &self.key_slots[..] {
-                [slot] => BadRow::column(rows.column(*slot), cause.message()),
+            match &self.key_parts[..] {
+                [part] => BadRow::column(part.name(rows), cause.message()),
                 _ => BadRow { column: None, reason: format!("key: {cause}") },
             }
         })?;
@@ -287,6 +406,63 @@ impl Mapping {
         }
         Ok(())
     }
+
+    /// Sets an element of the key.
+    fn fill_part(&mut self, index: usize, rows: &Rows) -> Result<(), BadRow> {
+        let datum = match &mut self.key {
+            Datum::List(items) => &mut items[index],
+            one => one,
+        };
+        let (part, nullable) = (&self.key_parts[index], &self.nullable[index]);
+        let missing = || BadRow::column(part.name(rows), "it is missing, and is part of the key");
+        let slot = match part {
+            KeyPart::Column(slot) => *slot,
+            KeyPart::Computed(computed) => {
+                match (computed.value(rows)?.text(), nullable) {
+                    (None, Nullable::No) => return Err(missing()),
+                    (None, _) => *datum = Datum::Null,
+                    (Some(text), _) => put_text(datum, &text),
+                }
+                return Ok(());
+            }
+        };
+        match (rows.field(slot)?, nullable) {
+            (None, Nullable::No) => return Err(missing()),
+            (None, _) => *datum = Datum::Null,
+            (Some(_), _)
+                if rows.nested(slot).is_some_and(|nested| !self.is_tuple[index] || is_wrapped(nested)) =>
+            {
+                *datum = wrapped_key(rows, slot)?;
+            }
+            (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
+            (Some(text), _) => put_text(datum, &text),
+        }
+        Ok(())
+    }
+}
+
+impl KeyPart {
+    fn slot(&self) -> Option<Slot> {
+        match self {
+            KeyPart::Column(slot) => Some(*slot),
+            KeyPart::Computed(_) => None,
+        }
+    }
+
+    fn name<'a>(&'a self, rows: &'a Rows) -> &'a str {
+        match self {
+            KeyPart::Column(slot) => rows.column(*slot),
+            KeyPart::Computed(computed) => &computed.text,
+        }
+    }
+}
+
+/// What makes an element of the key: the column of this name, or what an expression gives.
+fn key_part(name: &str, stated: &Stated, rows: &mut Rows) -> Result<KeyPart, Failure> {
+    if !split::is_expression(name) || rows.has_column(name) {
+        return Ok(KeyPart::Column(rows.slot(name)?));
+    }
+    Ok(KeyPart::Computed(Box::new(Computed::bind(name, &stated.zone, rows)?)))
 }
 
 /// Whether an element of a tuple may be a tuple itself.
@@ -408,8 +584,8 @@ impl ValueMap {
                             "the value is named twice: by --value and in --fold".to_owned(),
                         ));
                     }
-                    (Some(source), None) => feed(source, rows)?,
-                    (None, Some(column)) => feed(&Source::Column(column.clone()), rows)?,
+                    (Some(source), None) => feed(source, stated, rows)?,
+                    (None, Some(column)) => feed(&Source::Column(column.clone()), stated, rows)?,
                     (None, None) => return Err(Failure::Usage(no_source(&fold.spec()))),
                 };
                 let takes = match (fold.spec().as_str(), rules.value_codec()) {
@@ -421,7 +597,7 @@ impl ValueMap {
             }
             Columns::Record(record, sources) => match &stated.value_column {
                 Some(column) if sources.iter().all(Option::is_none) => {
-                    let (feed, datum) = feed(&Source::Column(column.clone()), rows)?;
+                    let (feed, datum) = feed(&Source::Column(column.clone()), stated, rows)?;
                     Ok(ValueMap::Plain { feed, takes: Takes::Fold(record.fold().spec()), datum })
                 }
                 _ => ValueMap::of_record(record, sources, stated, rows),
@@ -443,7 +619,7 @@ impl ValueMap {
         for (index, name) in record.names().enumerate() {
             let by_name = Source::Column(name.to_owned());
             let source = sources.get(index).and_then(Option::as_ref).unwrap_or(&by_name);
-            let (feed, datum) = feed(source, rows)?;
+            let (feed, datum) = feed(source, stated, rows)?;
             feeds.push(feed);
             fields.push((name.to_owned(), datum));
         }
@@ -473,6 +649,11 @@ impl ValueMap {
                         }
                     }
                 }
+                if let Feed::Computed(computed) = feed
+                    && !computed.put(datum, rows, takes)?
+                {
+                    return Ok(false);
+                }
                 if is_empty && rows.is_delimited() {
                     return Ok(false);
                 }
@@ -485,17 +666,26 @@ impl ValueMap {
                         Err(BadRow::column(rows.column(*slot), cause.message()))
                     }
                     (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.message())),
+                    (Err(cause), Feed::Computed(computed)) => {
+                        Err(BadRow::column(&computed.text, cause.message()))
+                    }
                 }
             }
             ValueMap::Record { record, takes, feeds, datum } => {
                 let Datum::Map(fields) = &mut *datum else { return Ok(false) };
                 for ((feed, (_, datum)), takes) in feeds.iter().zip(fields).zip(&*takes) {
-                    if let Feed::Column(slot) = feed {
-                        match rows.field(*slot)? {
+                    match feed {
+                        Feed::Literal => {}
+                        Feed::Column(slot) => match rows.field(*slot)? {
                             Some(text) if !text.is_empty() => {
                                 put_field(datum, (rows, *slot, &text), takes)?;
                             }
                             _ => *datum = Datum::Null,
+                        },
+                        Feed::Computed(computed) => {
+                            if !computed.put(datum, rows, takes)? {
+                                *datum = Datum::Null;
+                            }
                         }
                     }
                 }
@@ -529,17 +719,48 @@ fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &st
             return match feed {
                 Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.message()),
                 Feed::Literal => BadRow::whole(format!("field `{name}`: {cause}")),
+                Feed::Computed(computed) => BadRow::column(&computed.text, cause.message()),
             };
         }
     }
     BadRow::whole(cause)
 }
 
-fn feed(source: &Source, rows: &mut Rows) -> Result<(Feed, Datum), Failure> {
-    Ok(match source {
-        Source::Column(column) => (Feed::Column(rows.slot(column)?), Datum::Text(String::new())),
-        Source::Literal(text) => (Feed::Literal, Datum::Text(text.clone())),
-    })
+fn feed(source: &Source, stated: &Stated, rows: &mut Rows) -> Result<(Feed, Datum), Failure> {
+    let empty = Datum::Text(String::new());
+    let name = match source {
+        Source::Literal(text) => return Ok((Feed::Literal, Datum::Text(text.clone()))),
+        Source::Column(name) => name,
+    };
+    let marked = name.strip_prefix(MARK).and_then(|number| stated.sources.get(number.parse::<usize>().ok()?));
+    let text = match marked.map(Vec::as_slice) {
+        None => return Ok((Feed::Column(rows.slot(name)?), empty)),
+        Some([one]) if rows.has_column(one) => return Ok((Feed::Column(rows.slot(one)?), empty)),
+        Some([one]) => one.clone(),
+        Some(several) => return Ok((Feed::Computed(Box::new(pair(several, stated, rows)?)), empty)),
+    };
+    Ok((Feed::Computed(Box::new(Computed::bind(&text, &stated.zone, rows)?)), empty))
+}
+
+/// Several sources of a field, as a list.
+fn pair(sources: &[String], stated: &Stated, rows: &mut Rows) -> Result<Computed, Failure> {
+    let mut items = Vec::new();
+    for source in sources {
+        items.push(match split::is_expression(source) && !rows.has_column(source) {
+            true => Computed::bind(source, &stated.zone, rows)?.expr,
+            false => constant(source).map_or_else(
+                || rows.slot(source.trim_matches('`')).map(|slot| Expr::of_column(source, slot)),
+                Ok,
+            )?,
+        });
+    }
+    Ok(Computed { expr: Expr::List(items), text: sources.join(", ") })
+}
+
+/// A number or a text in quotes.
+fn constant(source: &str) -> Option<Expr> {
+    let is_constant = source.starts_with('"') || source.parse::<f64>().is_ok();
+    is_constant.then(|| parse::parse(source, &TimeZone::UTC).ok()).flatten()
 }
 
 fn no_source(spec: &str) -> String {

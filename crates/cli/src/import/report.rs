@@ -25,6 +25,8 @@ pub(crate) struct Totals {
     pub(crate) left: u64,
     /// Rows that had nothing to fold.
     pub(crate) empty: u64,
+    /// Rows of those that --where leaves out.
+    pub(crate) unwanted: u64,
     /// Which fields no row of a file had, in words.
     pub(crate) missing: Vec<String>,
     /// Which fields some rows lacked, and how many.
@@ -41,11 +43,24 @@ pub(crate) struct Totals {
     pub(crate) went_on: Vec<Entry>,
     /// Files that were imported earlier, with other content.
     pub(crate) changed: Vec<Entry>,
+    /// What was found out about files, in words, and in how many.
+    pub(crate) notes: Vec<(String, u64)>,
     /// The file that was read can be gone on with.
     pub(crate) can_go_on: bool,
 }
 
 impl Totals {
+    /// Adds what was found out about a file.
+    pub(crate) fn note(&mut self, file: &str, notes: &[String]) {
+        for note in notes {
+            let said = format!("{file}: {note}");
+            match self.notes.iter_mut().find(|(known, _)| known.ends_with(note.as_str())) {
+                Some((_, files)) => *files += 1,
+                None => self.notes.push((said, 1)),
+            }
+        }
+    }
+
     /// Adds the fields of many lines of a file.
     pub(crate) fn add_spans(&mut self, spans: Option<(u64, Span)>) {
         if let Some((rows, first)) = spans {
@@ -88,6 +103,14 @@ impl Totals {
     }
 
     fn report_files(&self) {
+        for (note, files) in &self.notes {
+            let more = if *files > 1 {
+                format!(" (and in {} more)", human::plural(files - 1, "file"))
+            } else {
+                String::new()
+            };
+            messages::print(&format!("  {note}{more}"));
+        }
         for entry in &self.went_on {
             let row = human::count(entry.read + entry.skip + 1);
             messages::print(&format!("  {} went on from its row {row}; those before it are in", entry.file));
@@ -127,7 +150,8 @@ impl Totals {
             "table": table,
             "rows_read": self.read,
             "rows_imported": self.written,
-            "rows_empty": self.empty,
+            "rows_empty": self.empty - self.unwanted,
+            "rows_left_out": self.unwanted,
             "rows_bad": bad.count,
             "rows_left": self.left,
             "bad_rows": bad_rows.collect::<Value>(),
@@ -159,8 +183,12 @@ impl Totals {
         if !how.is_empty() && self.can_go_on {
             text.push_str("; the same command goes on from there");
         }
-        if self.empty > 0 {
-            text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
+        if self.unwanted > 0 {
+            text.push_str(&format!("; {} left out by --where", human::plural(self.unwanted, "row")));
+        }
+        let empty = self.empty - self.unwanted;
+        if empty > 0 {
+            text.push_str(&format!("; {} had nothing to fold", human::plural(empty, "row")));
         }
         if bad.count > 0 {
             text.push_str(&format!("; {} not imported:", human::plural(bad.count, "bad row")));

@@ -15,6 +15,7 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Found, Records, Span};
+use crate::import::lines::{self, Lines, Pattern};
 use crate::import::source::Source;
 use crate::import::tape::{Mark, Tape};
 
@@ -86,6 +87,18 @@ pub(crate) struct Rows {
 enum Form {
     Delimited(Delimited),
     Ndjson(Ndjson),
+    Lines(Lines),
+}
+
+/// How the rows of a file are read.
+pub(crate) struct How<'a> {
+    pub(crate) format: InputFormat,
+    /// The pattern of its lines, if one is given.
+    pub(crate) pattern: Option<&'a str>,
+    pub(crate) delimiter: Option<u8>,
+    pub(crate) header: bool,
+    /// Texts that mean a missing value.
+    pub(crate) nulls: &'a [String],
 }
 
 struct Delimited {
@@ -95,6 +108,8 @@ struct Delimited {
     pending: VecDeque<(u64, Found, ByteRecord)>,
     /// Rows with a field of many lines: how many, and the first such field.
     spans: Option<(u64, Span)>,
+    /// What was found out, in words.
+    notes: Vec<String>,
 }
 
 struct Ndjson {
@@ -109,6 +124,8 @@ struct Ndjson {
     is_partial: bool,
     /// The fields of the present row, each name once.
     object: Vec<(String, Datum)>,
+    /// Lines are name=value.
+    is_logfmt: bool,
 }
 
 /// Which requested columns no row has had.
@@ -128,12 +145,12 @@ impl Unseen {
         self.rows += 1;
         self.lacking.resize(columns.len(), 0);
         for (column, lacking) in columns.iter().zip(&mut self.lacking) {
-            *lacking += u64::from(!object.iter().any(|(name, _)| name == column));
+            *lacking += u64::from(found(object, column).is_none());
         }
         if self.slots.is_empty() {
             return;
         }
-        self.slots.retain(|&slot| !object.iter().any(|(name, _)| *name == columns[slot]));
+        self.slots.retain(|&slot| found(object, &columns[slot]).is_none());
         if self.slots.is_empty() {
             return self.names.clear();
         }
@@ -147,29 +164,46 @@ impl Unseen {
 
 impl Rows {
     /// Begins to read; takes the header, if there is one.
-    pub(crate) fn open(
-        source: Source,
-        format: InputFormat,
-        delimiter: Option<u8>,
-        header: bool,
-        nulls: &[String],
-    ) -> Result<Rows, Failure> {
-        let Source { reader, name, .. } = source;
-        let form = match format {
-            InputFormat::Csv => {
-                Form::Delimited(Delimited::open(reader, delimiter.unwrap_or(b','), header, &name)?)
-            }
-            InputFormat::Tsv => {
-                Form::Delimited(Delimited::open(reader, delimiter.unwrap_or(b'\t'), header, &name)?)
-            }
-            InputFormat::Ndjson => {
-                let (columns, text, object) = (Vec::new(), Vec::new(), Vec::new());
-                let unseen = Unseen::default();
-                let tape = Tape::new();
-                Form::Ndjson(Ndjson { reader, columns, text, tape, unseen, is_partial: false, object })
-            }
+    pub(crate) fn open(mut source: Source, how: &How<'_>) -> Result<Rows, Failure> {
+        let mut note = None;
+        let delimiter = match (how.delimiter, how.format) {
+            (Some(stated), _) => stated,
+            (None, InputFormat::Tsv) => b'\t',
+            (None, InputFormat::Csv) => other_delimiter(&source.first_line()?).map_or(b',', |found| {
+                note = Some(format!("fields are separated by {}", shown(found)));
+                found
+            }),
+            (None, _) => b',',
         };
-        Ok(Rows { source_name: name, nulls: nulls.to_vec(), line: 0, form })
+        let Source { reader, name, .. } = source;
+        let form = match (how.pattern, how.format) {
+            (Some(text), _) => {
+                let pattern = Pattern::given(text);
+                let pattern = pattern.map_err(|wrong| Failure::Usage(format!("in --regex: {wrong}")))?;
+                Form::Lines(Lines::new(reader, pattern, ROW_BYTES_MAX))
+            }
+            (None, InputFormat::Csv | InputFormat::Tsv) => {
+                let mut form = Delimited::open(reader, delimiter, how.header, &name)?;
+                form.notes.extend(note);
+                Form::Delimited(form)
+            }
+            (None, InputFormat::Common) => Form::Lines(Lines::new(reader, Pattern::common(), ROW_BYTES_MAX)),
+            (None, InputFormat::Combined) => {
+                Form::Lines(Lines::new(reader, Pattern::combined(), ROW_BYTES_MAX))
+            }
+            (None, InputFormat::Syslog) => Form::Lines(Lines::new(reader, Pattern::syslog(), ROW_BYTES_MAX)),
+            (None, format @ (InputFormat::Ndjson | InputFormat::Logfmt)) => Form::Ndjson(Ndjson {
+                reader,
+                columns: Vec::new(),
+                text: Vec::new(),
+                tape: Tape::new(),
+                unseen: Unseen::default(),
+                is_partial: false,
+                object: Vec::new(),
+                is_logfmt: format == InputFormat::Logfmt,
+            }),
+        };
+        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form })
     }
 
     /// The slot of a column. NDJSON may have any column.
@@ -177,7 +211,22 @@ impl Rows {
         match &mut self.form {
             Form::Delimited(form) => form.slot(column, &self.source_name),
             Form::Ndjson(form) => Ok(form.slot(column)),
+            Form::Lines(form) => slot_of(&form.columns, column, &self.source_name),
         }
+    }
+
+    /// Whether the header has a column of this name. Of NDJSON that is not known.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        match &self.form {
+            Form::Delimited(form) => form.columns.iter().any(|known| known == name),
+            Form::Ndjson(_) => false,
+            Form::Lines(form) => form.columns.iter().any(|known| known == name),
+        }
+    }
+
+    /// What was found out about the file, in words.
+    pub(crate) fn notes(&self) -> &[String] {
+        if let Form::Delimited(form) = &self.form { &form.notes } else { &[] }
     }
 
     /// The line on which the present row begins.
@@ -194,6 +243,7 @@ impl Rows {
                 Some(Mark { content: tape.content(), line })
             }
             Form::Ndjson(form) => Some(Mark { content: form.tape.content(), line: self.line }),
+            Form::Lines(form) => Some(Mark { content: form.tape.content(), line: self.line }),
         }
     }
 
@@ -205,7 +255,8 @@ impl Rows {
                 form.pending.clear();
                 form.records.pass_to(mark.content.bytes, mark.line)
             }
-            Form::Ndjson(form) => form.pass_to(mark.content.bytes),
+            Form::Ndjson(form) => lines::pass(&mut form.reader, &mut form.tape, mark.content.bytes),
+            Form::Lines(form) => form.pass_to(mark.content.bytes),
         };
         let name = &self.source_name;
         let passed = passed.map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
@@ -219,6 +270,11 @@ impl Rows {
         let next = match &mut self.form {
             Form::Delimited(form) => form.advance(&mut self.line),
             Form::Ndjson(form) => form.advance(&mut self.line),
+            Form::Lines(form) => form.advance(&mut self.line).map(|taken| match taken {
+                None => Next::End,
+                Some(Ok(())) => Next::Row,
+                Some(Err(wrong)) => Next::Bad(BadRow::whole(wrong)),
+            }),
         };
         if next.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
             return Ok(Next::Wait);
@@ -242,6 +298,10 @@ impl Rows {
                 None | Some(Datum::Null) => return Ok(None),
                 Some(value) => text_of(value),
             },
+            Form::Lines(form) => match form.field(slot.0) {
+                None => return Ok(None),
+                Some(text) => Cow::Borrowed(text),
+            },
         };
         let is_missing = self.nulls.iter().any(|null| *null == text);
         Ok((!is_missing).then_some(text))
@@ -257,14 +317,14 @@ impl Rows {
     /// The contents of a column of NDJSON in the present row; none if it is missing.
     pub(crate) fn json(&self, slot: Slot) -> Option<&Datum> {
         match &self.form {
-            Form::Delimited(_) => None,
+            Form::Delimited(_) | Form::Lines(_) => None,
             Form::Ndjson(form) => form.get(slot),
         }
     }
 
     /// True if fields are text, which may be JSON.
     pub(crate) fn is_delimited(&self) -> bool {
-        matches!(self.form, Form::Delimited(_))
+        matches!(self.form, Form::Delimited(_) | Form::Lines(_))
     }
 
     /// The name of a column.
@@ -272,6 +332,7 @@ impl Rows {
         match &self.form {
             Form::Delimited(form) => &form.columns[slot.0],
             Form::Ndjson(form) => &form.columns[slot.0],
+            Form::Lines(form) => &form.columns[slot.0],
         }
     }
 
@@ -279,8 +340,8 @@ impl Rows {
     pub(crate) fn object_without(&self, slots: &[Slot]) -> Result<Datum, BadRow> {
         let mut object = Vec::new();
         match &self.form {
-            Form::Delimited(form) => {
-                for (index, name) in form.columns.iter().enumerate() {
+            Form::Delimited(Delimited { columns, .. }) | Form::Lines(Lines { columns, .. }) => {
+                for (index, name) in columns.iter().enumerate() {
                     if !slots.contains(&Slot(index)) {
                         let text = self.field(Slot(index))?;
                         object.push((name.clone(), text.map_or(Datum::Null, |text| json_of(&text))));
@@ -325,7 +386,7 @@ impl Rows {
     pub(crate) fn spans(&self) -> Option<(u64, Span)> {
         match &self.form {
             Form::Delimited(form) => form.spans,
-            Form::Ndjson(_) => None,
+            Form::Ndjson(_) | Form::Lines(_) => None,
         }
     }
 
@@ -333,7 +394,7 @@ impl Rows {
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
             Form::Delimited(form) => form.columns.clone(),
-            Form::Ndjson(_) => vec!["row".to_owned()],
+            Form::Ndjson(_) | Form::Lines(_) => vec!["row".to_owned()],
         }
     }
 
@@ -342,6 +403,7 @@ impl Rows {
         match &self.form {
             Form::Delimited(form) => form.records.record.iter().map(<[u8]>::to_vec).collect(),
             Form::Ndjson(form) => vec![form.text.clone()],
+            Form::Lines(form) => vec![form.text.clone()],
         }
     }
 }
@@ -349,7 +411,8 @@ impl Rows {
 impl Delimited {
     fn open(reader: Box<dyn BufRead>, delimiter: u8, header: bool, name: &str) -> Result<Delimited, Failure> {
         let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
-        let mut form = Delimited { records, columns: Vec::new(), pending: VecDeque::new(), spans: None };
+        let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
+        let mut form = Delimited { records, columns, pending, spans: None, notes };
         let failed = |error: std::io::Error| Failure::Refused(format!("cannot read {name}: {error}"));
         let mut found = form.read_first().map_err(failed)?;
         if header {
@@ -366,7 +429,7 @@ impl Delimited {
                         "cannot read the header of {name}: line {line}: {wrong}"
                     )));
                 }
-                Found::Record => names_in(&form.records.record, name)?,
+                Found::Record => names_in(&form.records.record, &mut form.notes),
             };
             return Ok(form);
         }
@@ -393,11 +456,7 @@ impl Delimited {
     }
 
     fn slot(&self, column: &str, source_name: &str) -> Result<Slot, Failure> {
-        self.columns.iter().position(|known| known == column).map(Slot).ok_or_else(|| {
-            let known: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-            let hint = human::suggestion(column, &known);
-            Failure::Usage(format!("{source_name} has no column `{column}` ({hint})"))
-        })
+        slot_of(&self.columns, column, source_name)
     }
 
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
@@ -446,18 +505,105 @@ fn wrong_record(found: Found, record: &ByteRecord, columns: &[String]) -> BadRow
     }
 }
 
-fn names_in(record: &ByteRecord, file: &str) -> Result<Vec<String>, Failure> {
-    let mut names = Vec::with_capacity(record.len());
+/// The names of columns. One that stands twice is numbered.
+fn names_in(record: &ByteRecord, notes: &mut Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(record.len());
     for field in record {
         let name = String::from_utf8_lossy(field).trim_start_matches('\u{feff}').trim().to_owned();
-        if names.contains(&name) {
-            return Err(Failure::Usage(format!(
-                "{file} has two columns `{name}`; give them names of their own"
-            )));
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut choices = std::iter::once(name.clone()).chain(numbered);
+        let free = choices.find(|choice| !names.contains(choice)).unwrap_or_default();
+        if free != name {
+            notes.push(format!("a second column `{name}` is called `{free}`"));
         }
-        names.push(name);
+        names.push(free);
     }
-    Ok(names)
+    names
+}
+
+/// A delimiter, in words.
+fn shown(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(delimiter)) }
+}
+
+fn slot_of(columns: &[String], column: &str, source_name: &str) -> Result<Slot, Failure> {
+    columns.iter().position(|known| known == column).map(Slot).ok_or_else(|| {
+        let known: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let hint = human::suggestion(column, &known);
+        Failure::Usage(format!("{source_name} has no column `{column}` ({hint})"))
+    })
+}
+
+/// The character between fields, if the first line has another one than a comma.
+fn other_delimiter(line: &str) -> Option<u8> {
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut is_quoted = false;
+    for byte in line.bytes() {
+        is_quoted ^= byte == b'"';
+        if let (false, Some((_, count))) = (is_quoted, counts.iter_mut().find(|(known, _)| *known == byte)) {
+            *count += 1;
+        }
+    }
+    let (found, count) = counts.into_iter().rev().max_by_key(|(_, count)| *count)?;
+    (count > 0 && counts[0].1 == 0).then_some(found)
+}
+
+/// The object of a line of name=value; none if it is no such line.
+fn logfmt(text: &str) -> Option<Vec<(String, Datum)>> {
+    let mut object: Vec<(String, Datum)> = Vec::new();
+    let (mut rest, mut has_value) = (text.trim_start(), false);
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(rest.len());
+        let name = rest[..end].to_owned();
+        rest = &rest[end..];
+        let mut value = "true".to_owned();
+        if let Some(after) = rest.strip_prefix('=') {
+            has_value = true;
+            (value, rest) = logfmt_value(after)?;
+        }
+        object.retain(|(known, _)| *known != name);
+        object.push((name, Datum::Text(value)));
+        rest = rest.trim_start();
+    }
+    has_value.then_some(object)
+}
+
+/// A value, and what follows it; none if its quote does not close.
+fn logfmt_value(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        return Some((text[..end].to_owned(), &text[end..]));
+    };
+    let (mut value, mut letters) = (String::new(), quoted.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some((value, &quoted[at + 1..])),
+            '\\' => match letters.next()?.1 {
+                'n' => value.push('\n'),
+                't' => value.push('\t'),
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+/// A field of an object by its name, or by a JSON pointer: `/user/id`.
+fn found<'o>(object: &'o [(String, Datum)], name: &str) -> Option<&'o Datum> {
+    if let Some((_, datum)) = object.iter().find(|(of, _)| of == name) {
+        return Some(datum);
+    }
+    let mut steps = name.strip_prefix('/')?.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let first = steps.next()?;
+    let mut at = &object.iter().find(|(of, _)| *of == first)?.1;
+    for step in steps {
+        at = match at {
+            Datum::List(items) => items.get(step.parse::<usize>().ok()?)?,
+            other => other.field(&step)?,
+        };
+    }
+    Some(at)
 }
 
 fn numbered(count: usize) -> Vec<String> {
@@ -466,8 +612,7 @@ fn numbered(count: usize) -> Vec<String> {
 
 impl Ndjson {
     fn get(&self, slot: Slot) -> Option<&Datum> {
-        let name = &self.columns[slot.0];
-        self.object.iter().find(|(of, _)| of == name).map(|(_, datum)| datum)
+        found(&self.object, &self.columns[slot.0])
     }
 
     fn slot(&mut self, column: &str) -> Slot {
@@ -477,20 +622,6 @@ impl Ndjson {
             self.unseen.slots.push(self.columns.len() - 1);
             self.columns.len() - 1
         }))
-    }
-
-    /// Passes what is before a place; false if the text ends before.
-    fn pass_to(&mut self, bytes: u64) -> std::io::Result<bool> {
-        while self.tape.bytes() < bytes {
-            let read = self.reader.fill_buf()?;
-            if read.is_empty() {
-                return Ok(false);
-            }
-            let wanted = usize::try_from(bytes - self.tape.bytes()).unwrap_or(usize::MAX).min(read.len());
-            self.tape.feed(&read[..wanted]);
-            self.reader.consume(wanted);
-        }
-        Ok(true)
     }
 
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
@@ -522,6 +653,14 @@ impl Ndjson {
         let Ok(text) = std::str::from_utf8(&self.text) else {
             return Ok(Next::Bad(BadRow::whole("not JSON: it is not UTF-8 text")));
         };
+        if self.is_logfmt {
+            let Some(object) = logfmt(text) else {
+                return Ok(Next::Bad(BadRow::whole("expected name=value, with quotes that close")));
+            };
+            self.unseen.see(&self.columns, &object);
+            self.object = object;
+            return Ok(Next::Row);
+        }
         Ok(match datum::json::parse(text) {
             Ok(Datum::Map(object)) => {
                 self.unseen.see(&self.columns, &object);

@@ -1,4 +1,4 @@
-//! Files of rows: a path or stdin, decompressed if it begins like gzip, with its bytes counted.
+//! Files of rows: a path or stdin, unpacked by its first bytes, with its bytes counted.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use flate2::bufread::MultiGzDecoder;
-
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::file_names;
+use crate::import::lines::Pattern;
+use crate::import::unpack;
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// How much of a pipe is read at once, and how many chunks may wait.
@@ -19,8 +19,7 @@ const CHUNK_BYTES: usize = 1 << 16;
 const CHUNKS_AHEAD: usize = 4;
 /// After this time without data a reader of a pipe is notified.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The beginning of gzip files.
-pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) use unpack::GZIP_MAGIC;
 
 /// An open file of rows.
 pub(crate) struct Source {
@@ -55,13 +54,29 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
     while matches!(buffered.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
-    let head = buffered.fill_buf().map_err(|error| Failure::file("read", name, &error))?;
-    let reader: Box<dyn BufRead> = if head.starts_with(&GZIP_MAGIC) {
-        Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(buffered)))
-    } else {
-        Box::new(buffered)
-    };
+    let failed = |error: io::Error| Failure::file("read", name, &error);
+    refuse_other_kinds(name, buffered.fill_buf().map_err(failed)?)?;
+    let mut content = unpack::unpacked(buffered).map_err(failed)?;
+    wait_for(&mut content);
+    refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
+    let reader = unpack::lined(content).map_err(failed)?;
     Ok(Source { reader, name: name.to_owned(), bytes_total, bytes_read })
+}
+
+/// Waits for the first bytes.
+fn wait_for(reader: &mut dyn BufRead) {
+    while matches!(reader.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
+}
+
+/// Names a file of another kind, and what to do.
+fn refuse_other_kinds(name: &str, head: &[u8]) -> Result<(), Failure> {
+    match unpack::other_kind(head) {
+        None => Ok(()),
+        Some((what, advice)) => {
+            let advice = advice.replace("FILE", name);
+            Err(Failure::Usage(format!("{name} is {what}, and no text with rows ({advice})")))
+        }
+    }
 }
 
 /// The format of a file, by its name; CSV if that does not show it.
@@ -69,12 +84,20 @@ pub(crate) fn by_name(path: &str) -> InputFormat {
     stated_by_name(path).unwrap_or(InputFormat::Csv)
 }
 
-/// As [`by_name`]; if the name does not show the format, the first byte does: `{` begins NDJSON.
+/// As [`by_name`]; if the name does not show the format, the first line does: `{` begins NDJSON,
+/// and lines of access logs are known.
 pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat, Failure> {
     match stated_by_name(path) {
         Some(format) => Ok(format),
         None if source.begins_with(b'{')? => Ok(InputFormat::Ndjson),
-        None => Ok(InputFormat::Csv),
+        None => {
+            let line = source.first_line()?;
+            Ok(match line.as_str() {
+                line if Pattern::combined().fits(line) => InputFormat::Combined,
+                line if Pattern::common().fits(line) => InputFormat::Common,
+                _ => InputFormat::Csv,
+            })
+        }
     }
 }
 
@@ -88,6 +111,15 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
 }
 
 impl Source {
+    /// The first line that is not empty, of what is read at once.
+    pub(crate) fn first_line(&mut self) -> Result<String, Failure> {
+        wait_for(&mut self.reader);
+        let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
+        let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+        let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(line).into_owned())
+    }
+
     /// Whether this is the first byte that is neither blank nor a byte order mark, of those that
     /// are read at once. Waits for the first bytes of a pipe.
     fn begins_with(&mut self, byte: u8) -> Result<bool, Failure> {

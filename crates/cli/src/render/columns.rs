@@ -220,18 +220,35 @@ impl Columns {
         if names.is_empty() {
             return Ok(self);
         }
-        let all = self.all_names();
-        let known: Vec<&str> = all.iter().map(String::as_str).collect();
-        let find = |name: &String| {
-            known.iter().position(|known| known == name).ok_or_else(|| {
-                Failure::Usage(format!(
-                    "the table has no column `{name}` ({})",
-                    human::suggestion(name, &known)
-                ))
-            })
-        };
-        self.picked = Some(names.iter().map(find).collect::<Result<_, _>>()?);
+        self.picked = Some(names.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?);
         Ok(self)
+    }
+
+    /// The number of the column of this name.
+    pub(crate) fn find(&self, name: &str) -> Result<usize, Failure> {
+        let all = self.all_names();
+        all.iter().position(|known| known == name).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(String::as_str).collect();
+            let hint = human::suggestion(name, &known);
+            Failure::Usage(format!("the table has no column `{name}` ({hint})"))
+        })
+    }
+
+    /// Only these elements of the key, and the values.
+    pub(crate) fn by(mut self, elements: &[usize]) -> Columns {
+        let values = self.keys.len()..self.keys.len() + self.paths.len();
+        self.picked = Some(elements.iter().copied().chain(values).collect());
+        self
+    }
+
+    /// The names of the elements of the key.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// A field of a row, by the number of its column.
+    pub(crate) fn field_of<'a>(&self, column: usize, row: &'a Row) -> &'a Datum {
+        self.field(column, &row.key, &row.value)
     }
 
     fn all_names(&self) -> Vec<String> {

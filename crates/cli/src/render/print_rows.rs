@@ -9,9 +9,10 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::messages;
 use crate::ranges;
-use crate::render::columns::Columns;
+use crate::render::columns::{Columns, Row};
 use crate::render::head;
 use crate::render::rows::RowWriter;
+use crate::render::sorted::Sorted;
 use crate::session::Begun;
 
 /// Prints rows, as the open transaction sees them if there is one. Returns for how many values the
@@ -37,7 +38,9 @@ pub(crate) fn print(
     if args.reverse {
         scan = scan.reverse();
     }
-    if let Some(rows) = args.limit {
+    let by = |name: &String| Sorted::by(&columns, name, args.desc, args.limit);
+    let mut sorted = args.sort.as_ref().map(by).transpose()?;
+    if let (Some(rows), None) = (args.limit, &sorted) {
         scan = scan.limit(rows);
     }
     if args.keys {
@@ -53,11 +56,18 @@ pub(crate) fn print(
         match rows.next_row() {
             Ok(None) => break,
             Ok(Some((key, value))) => {
-                writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
+                let (key, value) = (columns.key(table.rules(), key), shown(table, &columns, value));
+                match &mut sorted {
+                    Some(sorted) => sorted.push(&columns, Row { term: Datum::Null, key, value }),
+                    None => writer.row(key, value)?,
+                }
                 deadlines += u64::from(rows.deadline().is_some());
             }
             Err(error) => failed_keys += report_failed(error)?,
         }
+    }
+    for row in sorted.map(|sorted| sorted.rows(&columns)).unwrap_or_default() {
+        writer.row(row.key, row.value)?;
     }
     writer.finish()?;
     if args.cursor {

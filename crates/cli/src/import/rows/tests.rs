@@ -11,7 +11,8 @@ fn open(text: &str, format: InputFormat, header: bool) -> Rows {
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
     };
-    Rows::open(source, format, None, header, &["NA".to_owned()]).unwrap()
+    let nulls = ["NA".to_owned()];
+    Rows::open(source, &How { format, pattern: None, delimiter: None, header, nulls: &nulls }).unwrap()
 }
 
 /// Line, and the field or what is wrong, of each row.
@@ -56,16 +57,33 @@ fn columns_without_a_header_are_numbered() {
 }
 
 #[test]
-fn unknown_and_double_columns_are_refused() {
+fn an_unknown_column_is_refused() {
     let error = open("carrier,origin\n", InputFormat::Csv, true).slot("carier").unwrap_err();
     assert_eq!(error.to_string(), "test has no column `carier` (did you mean `carrier`?)");
-    let source = Source {
-        reader: Box::new(Cursor::new("a,a\n")),
-        name: "test".to_owned(),
-        bytes_total: None,
-        bytes_read: Arc::default(),
-    };
-    assert!(Rows::open(source, InputFormat::Csv, None, true, &[]).is_err());
+}
+
+#[test]
+fn columns_that_stand_twice_are_numbered_and_another_delimiter_is_found() {
+    let mut rows = open("a;a;a_2\n1;2;3\n", InputFormat::Csv, true);
+    let slots = ["a", "a_2", "a_2_2"].map(|name| rows.slot(name).unwrap());
+    assert!(matches!(rows.advance(), Ok(Next::Row)));
+    assert_eq!(slots.map(|slot| rows.field(slot).unwrap().unwrap().into_owned()), ["1", "2", "3"]);
+    assert_eq!(rows.notes().len(), 3, "{:?}", rows.notes());
+    assert_eq!(other_delimiter("a,b;c"), None);
+    assert_eq!(other_delimiter("\"a,b\"|c"), Some(b'|'));
+    assert_eq!(other_delimiter("a\tb"), Some(b'\t'));
+    assert_eq!(other_delimiter("a"), None);
+}
+
+#[test]
+fn fields_of_logfmt_and_nested_fields_are_found() {
+    let mut rows = open("level=info msg=\"a \\\"b\\\"\" ok\nx\n", InputFormat::Logfmt, true);
+    assert_eq!(read(&mut rows, "msg")[0], (1, Ok("a \"b\"".to_owned())));
+    let mut rows = open("{\"a\":{\"b\":[1,{\"c\":2}]},\"/a\":3}\n", InputFormat::Ndjson, true);
+    let slots = ["/a/b/1/c", "/a", "/a/x"].map(|name| rows.slot(name).unwrap());
+    assert!(matches!(rows.advance(), Ok(Next::Row)));
+    let texts = slots.map(|slot| rows.field(slot).unwrap().map(Cow::into_owned));
+    assert_eq!(texts, [Some("2".to_owned()), Some("3".to_owned()), None]);
 }
 
 #[test]
@@ -119,7 +137,12 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
         bytes_total: None,
         bytes_read: Arc::default(),
     };
-    let Err(refused) = Rows::open(source, InputFormat::Csv, None, true, &[]) else { panic!("it is refused") };
+    let Err(refused) = Rows::open(
+        source,
+        &How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] },
+    ) else {
+        panic!("it is refused")
+    };
     assert_eq!(
         refused.to_string(),
         "cannot read the header of test: line 1: a quote opens here and does not close"
@@ -136,7 +159,11 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
         bytes_total: None,
         bytes_read: Arc::default(),
     };
-    let mut rows = Rows::open(source, InputFormat::Csv, None, true, &[]).unwrap();
+    let mut rows = Rows::open(
+        source,
+        &How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] },
+    )
+    .unwrap();
     let found = read(&mut rows, "b");
     assert_eq!(
         found.iter().map(|(line, row)| (*line, row.is_ok())).collect::<Vec<_>>(),

@@ -1,0 +1,156 @@
+//! Expressions over the columns of a row: for keys, operands of folds, and `--where`.
+//!
+//! ```text
+//!   or       = and { ("||" | "or") and }              and = not { ("&&" | "and") not }      not = ("!" | "not") not | compare
+//!   compare  = sum [ ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") sum | "in" "[" list "]" ]
+//!   sum      = product { ("+" | "-") product }         product = sign { ("*" | "/" | "%") sign }
+//!   sign     = "-" sign | primary
+//!   primary  = number | "text" | 'text' | true | false | null | column | `column` | function "(" list ")" | "(" or ")"
+//! ```
+//!
+//! The parts are in `expr/`: the words of a text, what a row gives them, the functions, and the
+//! reading of an expression. decisions/0052 says why this is no crate.
+
+pub(crate) mod value;
+pub(crate) mod function;
+mod words;
+pub(crate) mod parse;
+pub(crate) mod split;
+
+use crate::import::rows::{BadRow, Rows, Slot};
+use function::{Function, Kind};
+use value::{Operator, Value};
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Expr {
+    Constant(Value<'static>),
+    Column { name: String, slot: Option<Slot> },
+    Not(Box<Expr>),
+    Minus(Box<Expr>),
+    Two(Operator, Box<(Expr, Expr)>),
+    Call(Function, Vec<Expr>),
+    List(Vec<Expr>),
+}
+
+impl Expr {
+    /// A column that is found.
+    pub(crate) fn of_column(name: &str, slot: Slot) -> Expr {
+        Expr::Column { name: name.to_owned(), slot: Some(slot) }
+    }
+
+    /// What it gives for each row.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Expr::Constant(Value::Bool(_)) | Expr::Not(_) => Kind::Bool,
+            Expr::Constant(Value::Whole(_)) => Kind::Whole,
+            Expr::Two(Operator::Plus | Operator::Minus | Operator::Times | Operator::Modulo, both)
+                if both.0.kind() == Kind::Whole && both.1.kind() == Kind::Whole =>
+            {
+                Kind::Whole
+            }
+            Expr::Two(
+                Operator::Plus | Operator::Minus | Operator::Times | Operator::Over | Operator::Modulo,
+                _,
+            ) => Kind::Other,
+            Expr::Two(..) => Kind::Bool,
+            Expr::Call(function, _) => function.kind(),
+            _ => Kind::Other,
+        }
+    }
+
+    /// Finds its columns.
+    pub(crate) fn bind<E>(&mut self, find: &mut impl FnMut(&str) -> Result<Slot, E>) -> Result<(), E> {
+        match self {
+            Expr::Constant(_) => Ok(()),
+            Expr::Column { name, slot } => {
+                *slot = Some(find(name)?);
+                Ok(())
+            }
+            Expr::Not(of) | Expr::Minus(of) => of.bind(find),
+            Expr::Two(_, both) => {
+                both.0.bind(find)?;
+                both.1.bind(find)
+            }
+            Expr::Call(_, arguments) | Expr::List(arguments) => {
+                arguments.iter_mut().try_for_each(|argument| argument.bind(find))
+            }
+        }
+    }
+
+    /// What the present row gives.
+    pub(crate) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+        Ok(match self {
+            Expr::Constant(value) => value.clone(),
+            Expr::Column { slot: None, .. } => Value::Null,
+            Expr::Column { slot: Some(slot), .. } => match rows.field(*slot)? {
+                Some(text) if text.is_empty() && rows.is_delimited() => Value::Null,
+                Some(text) => Value::Field(text),
+                None => Value::Null,
+            },
+            Expr::Not(of) => match of.value(rows)?.truth().map_err(BadRow::whole)? {
+                Some(truth) => Value::Bool(!truth),
+                None => Value::Null,
+            },
+            Expr::Minus(of) => Value::Whole(0).minus(of.value(rows)?).map_err(BadRow::whole)?,
+            Expr::Two(operator, both) => return Expr::two(*operator, &both.0, &both.1, rows),
+            Expr::Call(Function::Coalesce, arguments) => return Expr::first_of(arguments, rows),
+            Expr::Call(Function::If, arguments) => {
+                let truth = arguments[0].value(rows)?.truth().map_err(BadRow::whole)?;
+                return arguments[if truth == Some(true) { 1 } else { 2 }].value(rows);
+            }
+            Expr::Call(function, arguments) => {
+                let values = arguments.iter().map(|argument| argument.value(rows));
+                let values = values.collect::<Result<Vec<_>, _>>()?;
+                function.call(values).map_err(BadRow::whole)?
+            }
+            Expr::List(items) => {
+                Value::List(items.iter().map(|item| item.value(rows)).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    fn first_of<'a>(arguments: &'a [Expr], rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+        for argument in arguments {
+            match argument.value(rows)? {
+                Value::Null => {}
+                value => return Ok(value),
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    fn two<'a>(
+        operator: Operator,
+        left: &'a Expr,
+        right: &'a Expr,
+        rows: &'a Rows,
+    ) -> Result<Value<'a>, BadRow> {
+        let one = left.value(rows)?;
+        let done = match operator {
+            Operator::Or | Operator::And => {
+                let decides = operator == Operator::Or;
+                match one.truth().map_err(BadRow::whole)? {
+                    Some(truth) if truth == decides => Ok(Value::Bool(decides)),
+                    known => match (known, right.value(rows)?.truth().map_err(BadRow::whole)?) {
+                        (_, Some(truth)) if truth == decides => Ok(Value::Bool(decides)),
+                        (Some(_), Some(_)) => Ok(Value::Bool(!decides)),
+                        _ => Ok(Value::Null),
+                    },
+                }
+            }
+            Operator::Plus => one.plus(right.value(rows)?),
+            Operator::Minus => one.minus(right.value(rows)?),
+            Operator::Times => one.times(right.value(rows)?),
+            Operator::Over => one.over(right.value(rows)?),
+            Operator::Modulo => one.modulo(right.value(rows)?),
+            Operator::In => one.among(right.value(rows)?),
+            compared => one.compare(compared, right.value(rows)?),
+        };
+        done.map_err(BadRow::whole)
+    }
+}
+
+#[cfg(test)]
+#[path = "expr/tests.rs"]
+mod tests;

@@ -1,0 +1,223 @@
+//! Reading an expression.
+
+use jiff::tz::TimeZone;
+
+use super::Expr;
+use super::function::Function;
+use super::value::{Operator, Value};
+use super::words::{Word, words};
+
+/// How deep an expression may be nested.
+const DEPTH_MAX: usize = 64;
+
+/// Reads an expression; times are in this zone where none is given.
+pub(crate) fn parse(text: &str, zone: &TimeZone) -> Result<Expr, String> {
+    let place = |at: usize, wrong: String| {
+        let before: String = text[..at.min(text.len())].chars().rev().take(24).collect();
+        let before: String = before.chars().rev().collect();
+        match before.trim() {
+            "" => format!("in `{text}`: {wrong}"),
+            before => format!("in `{text}`, after `{before}`: {wrong}"),
+        }
+    };
+    let words = words(text).map_err(|(at, wrong)| place(at, wrong))?;
+    let mut reader = Reader { words, at: 0, zone, depth: 0, end: text.len() };
+    let read = reader.or().and_then(|read| match reader.peek() {
+        None => Ok(read),
+        Some(word) => Err(format!("expected an operator, found {}", shown(word))),
+    });
+    read.map_err(|wrong| place(reader.place(), wrong))
+}
+
+struct Reader<'a> {
+    words: Vec<(usize, Word)>,
+    at: usize,
+    zone: &'a TimeZone,
+    depth: usize,
+    end: usize,
+}
+
+fn shown(word: &Word) -> String {
+    match word {
+        Word::Number(value) => format!("`{value}`"),
+        Word::Whole(value) => format!("`{value}`"),
+        Word::Text(text) => format!("\"{text}\""),
+        Word::Name(name) | Word::Column(name) => format!("`{name}`"),
+        Word::Sign(sign) => format!("`{sign}`"),
+    }
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<&Word> {
+        self.words.get(self.at).map(|(_, word)| word)
+    }
+
+    fn place(&self) -> usize {
+        self.words.get(self.at).map_or(self.end, |(at, _)| *at)
+    }
+
+    fn takes(&mut self, signs: &[&str]) -> Option<String> {
+        let sign = match self.peek()? {
+            Word::Sign(sign) if signs.contains(sign) => (*sign).to_owned(),
+            Word::Name(name) if signs.contains(&name.as_str()) => name.clone(),
+            _ => return None,
+        };
+        self.at += 1;
+        Some(sign)
+    }
+
+    fn wants(&mut self, sign: &str) -> Result<(), String> {
+        match (self.takes(&[sign]), self.peek()) {
+            (Some(_), _) => Ok(()),
+            (None, Some(word)) => Err(format!("expected `{sign}`, found {}", shown(word))),
+            (None, None) => Err(format!("expected `{sign}`")),
+        }
+    }
+
+    fn or(&mut self) -> Result<Expr, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err("the expression is nested too deeply".to_owned());
+        }
+        let mut left = self.and()?;
+        while self.takes(&["||", "or"]).is_some() {
+            left = Expr::Two(Operator::Or, Box::new((left, self.and()?)));
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn and(&mut self) -> Result<Expr, String> {
+        let mut left = self.not()?;
+        while self.takes(&["&&", "and"]).is_some() {
+            left = Expr::Two(Operator::And, Box::new((left, self.not()?)));
+        }
+        Ok(left)
+    }
+
+    fn not(&mut self) -> Result<Expr, String> {
+        let mut count = 0;
+        while self.takes(&["!", "not"]).is_some() {
+            count += 1;
+        }
+        let mut read = self.compare()?;
+        for _ in 0..count {
+            read = Expr::Not(Box::new(read));
+        }
+        Ok(read)
+    }
+
+    fn compare(&mut self) -> Result<Expr, String> {
+        let left = self.sum()?;
+        let Some(sign) = self.takes(&["==", "=", "!=", "<>", "<", "<=", ">", ">=", "in"]) else {
+            return Ok(left);
+        };
+        let operator = match sign.as_str() {
+            "==" | "=" => Operator::Equal,
+            "!=" | "<>" => Operator::NotEqual,
+            "<" => Operator::Less,
+            "<=" => Operator::LessOrEqual,
+            ">" => Operator::Greater,
+            ">=" => Operator::GreaterOrEqual,
+            _ => {
+                self.wants("[")?;
+                let list = Expr::List(self.list("]")?);
+                return Ok(Expr::Two(Operator::In, Box::new((left, list))));
+            }
+        };
+        Ok(Expr::Two(operator, Box::new((left, self.sum()?))))
+    }
+
+    fn sum(&mut self) -> Result<Expr, String> {
+        let mut left = self.product()?;
+        while let Some(sign) = self.takes(&["+", "-"]) {
+            let operator = if sign == "+" { Operator::Plus } else { Operator::Minus };
+            left = Expr::Two(operator, Box::new((left, self.product()?)));
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Expr, String> {
+        let mut left = self.sign()?;
+        while let Some(sign) = self.takes(&["*", "/", "%"]) {
+            let operator = match sign.as_str() {
+                "*" => Operator::Times,
+                "/" => Operator::Over,
+                _ => Operator::Modulo,
+            };
+            left = Expr::Two(operator, Box::new((left, self.sign()?)));
+        }
+        Ok(left)
+    }
+
+    fn sign(&mut self) -> Result<Expr, String> {
+        let mut count = 0;
+        while self.takes(&["-"]).is_some() {
+            count += 1;
+        }
+        let read = self.primary()?;
+        Ok(match (count % 2, read) {
+            (0, read) => read,
+            (_, Expr::Constant(Value::Whole(value))) => Expr::Constant(Value::Whole(-value)),
+            (_, Expr::Constant(Value::Float(value))) => Expr::Constant(Value::Float(-value)),
+            (_, read) => Expr::Minus(Box::new(read)),
+        })
+    }
+
+    fn primary(&mut self) -> Result<Expr, String> {
+        let Some(word) = self.peek().cloned() else { return Err("expected a value".to_owned()) };
+        self.at += 1;
+        Ok(match word {
+            Word::Whole(value) => Expr::Constant(Value::Whole(value)),
+            Word::Number(value) => Expr::Constant(Value::Float(value)),
+            Word::Text(text) => Expr::Constant(Value::Text(text.into())),
+            Word::Column(name) => Expr::Column { name, slot: None },
+            Word::Sign("(") => {
+                let read = self.or()?;
+                self.wants(")")?;
+                read
+            }
+            Word::Sign(sign) => {
+                self.at -= 1;
+                return Err(format!("expected a value, found `{sign}`"));
+            }
+            Word::Name(name) => return self.named(name),
+        })
+    }
+
+    fn named(&mut self, name: String) -> Result<Expr, String> {
+        if self.takes(&["("]).is_some() {
+            let at = self.at;
+            let mut arguments = self.list(")")?;
+            let constant = |argument: &Expr| match argument {
+                Expr::Constant(value) => Some(value.clone()),
+                _ => None,
+            };
+            let constants: Vec<_> = arguments.iter().map(constant).collect();
+            let made = Function::of(&name, &constants, self.zone).inspect_err(|_| self.at = at - 1);
+            let (function, count) = made?;
+            arguments.truncate(count);
+            return Ok(Expr::Call(function, arguments));
+        }
+        Ok(match name.as_str() {
+            "true" => Expr::Constant(Value::Bool(true)),
+            "false" => Expr::Constant(Value::Bool(false)),
+            "null" => Expr::Constant(Value::Null),
+            _ => Expr::Column { name, slot: None },
+        })
+    }
+
+    fn list(&mut self, end: &str) -> Result<Vec<Expr>, String> {
+        let mut items = Vec::new();
+        if self.takes(&[end]).is_some() {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.or()?);
+            if self.takes(&[","]).is_none() {
+                self.wants(end)?;
+                return Ok(items);
+            }
+        }
+    }
+}

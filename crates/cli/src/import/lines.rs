@@ -1,0 +1,170 @@
+//! Rows of log files: a line each, taken apart by a pattern with named groups.
+
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
+
+use regex::Regex;
+
+use crate::import::tape::Tape;
+
+/// The lines of access logs: of Apache and nginx, in the common and the combined form.
+const COMMON: &str = r#"^(?<host>\S+) (?<ident>\S+) (?<user>.*?) \[(?<time>[^\]]+)\] "(?:(?<method>[A-Z]+) (?<path>\S+)(?: (?<protocol>[^"\s]+))?|(?<request>(?:[^"\\]|\\.)*))" (?<status>\d{3}|-) (?<bytes>\d+|-)"#;
+const REST_OF_COMBINED: &str = r#" "(?<referer>(?:[^"\\]|\\.)*)" "(?<agent>(?:[^"\\]|\\.)*)""#;
+
+/// The lines of syslog, as of RFC 3164 (and what journald and rsyslog write), and of RFC 5424.
+const SYSLOG: [&str; 2] = [
+    r"^(?:<(?<priority>\d+)>)?1 (?<time>\S+) (?<host>\S+) (?<program>\S+) (?<pid>\S+) (?<id>\S+) (?<data>-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: (?<message>.*))?$",
+    r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<program>[^:\[\s]+)(?:\[(?<pid>\d+)\])?: ?(?<message>.*)$",
+];
+
+/// What a line looks like: the first pattern that fits takes it apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    what: String,
+    patterns: Vec<Regex>,
+    /// Whether `-` means that there is nothing.
+    dash_is_nothing: bool,
+}
+
+impl Pattern {
+    /// Access logs in the common form.
+    pub(crate) fn common() -> Pattern {
+        Pattern::of("a line of an access log (common)", &[COMMON.to_owned()], true)
+    }
+
+    /// Access logs in the combined form.
+    pub(crate) fn combined() -> Pattern {
+        Pattern::of("a line of an access log (combined)", &[COMMON.to_owned() + REST_OF_COMBINED], true)
+    }
+
+    /// Syslog.
+    pub(crate) fn syslog() -> Pattern {
+        Pattern::of("a line of syslog", &SYSLOG.map(str::to_owned), true)
+    }
+
+    fn of(what: &str, patterns: &[String], dash_is_nothing: bool) -> Pattern {
+        let patterns = patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect();
+        Pattern { what: what.to_owned(), patterns, dash_is_nothing }
+    }
+
+    /// A pattern that is given; it has named groups.
+    pub(crate) fn given(text: &str) -> Result<Pattern, String> {
+        let pattern = Regex::new(text).map_err(|error| error.to_string())?;
+        if pattern.capture_names().flatten().next().is_none() {
+            return Err(format!(
+                "`{text}` has no named group, such as (?<path>\\S+): the groups are the columns"
+            ));
+        }
+        Ok(Pattern { what: format!("a line like `{text}`"), patterns: vec![pattern], dash_is_nothing: false })
+    }
+
+    /// Whether it fits a line.
+    pub(crate) fn fits(&self, line: &str) -> bool {
+        self.patterns.iter().any(|pattern| pattern.is_match(line))
+    }
+
+    /// The names of the columns.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.patterns.iter().flat_map(|pattern| pattern.capture_names().flatten()) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+}
+
+/// The lines of a file, each taken apart.
+pub(crate) struct Lines {
+    reader: Box<dyn BufRead>,
+    pattern: Pattern,
+    bytes_max: usize,
+    pub(crate) columns: Vec<String>,
+    /// The present line.
+    pub(crate) text: Vec<u8>,
+    /// Where its fields are.
+    fields: Vec<Option<Range<usize>>>,
+    pub(crate) tape: Tape,
+    /// The text is the beginning of a line; the reader had no more yet.
+    is_partial: bool,
+}
+
+impl Lines {
+    pub(crate) fn new(reader: Box<dyn BufRead>, pattern: Pattern, bytes_max: usize) -> Lines {
+        let columns = pattern.columns();
+        let (text, fields, tape) = (Vec::new(), vec![None; columns.len()], Tape::new());
+        Lines { reader, pattern, bytes_max, columns, text, fields, tape, is_partial: false }
+    }
+
+    /// Moves to the next line that is not empty; none at the end. The error is what is wrong with
+    /// it.
+    pub(crate) fn advance(&mut self, line: &mut u64) -> io::Result<Option<Result<(), String>>> {
+        loop {
+            if !std::mem::take(&mut self.is_partial) {
+                self.text.clear();
+            }
+            let (begun, left) = (self.text.len(), (self.bytes_max - self.text.len()) as u64);
+            let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
+            self.tape.feed(&self.text[begun..]);
+            self.is_partial = read.is_err();
+            read?;
+            if self.text.is_empty() {
+                return Ok(None);
+            }
+            *line += 1;
+            if self.text.len() == self.bytes_max {
+                return Err(io::Error::other(format!("a line is longer than {} bytes", self.bytes_max)));
+            }
+            self.text.truncate(self.text.trim_ascii_end().len());
+            if !self.text.is_empty() {
+                return Ok(Some(self.take_apart()));
+            }
+        }
+    }
+
+    fn take_apart(&mut self) -> Result<(), String> {
+        let Ok(text) = std::str::from_utf8(&self.text) else { return Err("it is not UTF-8 text".to_owned()) };
+        for pattern in &self.pattern.patterns {
+            let Some(found) = pattern.captures(text) else { continue };
+            for (name, field) in self.columns.iter().zip(&mut self.fields) {
+                let taken = found.name(name).map(|taken| taken.range());
+                *field = taken.filter(|at| !self.pattern.dash_is_nothing || &text[at.clone()] != "-");
+            }
+            return Ok(());
+        }
+        Err(format!("it is not {}", self.pattern.what))
+    }
+
+    /// A field of the present line.
+    pub(crate) fn field(&self, index: usize) -> Option<&str> {
+        let at = self.fields.get(index)?.clone()?;
+        std::str::from_utf8(self.text.get(at)?).ok()
+    }
+
+    /// Passes what is before a place; false if the text ends before.
+    pub(crate) fn pass_to(&mut self, bytes: u64) -> io::Result<bool> {
+        pass(&mut self.reader, &mut self.tape, bytes)
+    }
+}
+
+/// Reads up to a place, and feeds it to the tape; false if the text ends before.
+pub(crate) fn pass(reader: &mut impl BufRead, tape: &mut Tape, bytes: u64) -> io::Result<bool> {
+    while tape.bytes() < bytes {
+        let read = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        if read.is_empty() {
+            return Ok(false);
+        }
+        let wanted = usize::try_from(bytes - tape.bytes()).unwrap_or(usize::MAX).min(read.len());
+        tape.feed(&read[..wanted]);
+        reader.consume(wanted);
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+#[path = "lines/tests.rs"]
+mod tests;

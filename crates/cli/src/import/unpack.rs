@@ -1,0 +1,255 @@
+//! The content of files that are packed, or that are a JSON array, as plain lines.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+
+const BUFFER_BYTES: usize = 1 << 18;
+/// The beginning of packed files.
+pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const BZIP2_MAGIC: &[u8] = b"BZh";
+/// What follows it, after a digit: a block, or the end.
+const BZIP2_NEXT: [[u8; 6]; 2] = [[0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90]];
+
+/// Files of other kinds, by their first bytes: what they are, and what to do.
+const OTHERS: [(&[u8], &str, &str); 10] = [
+    (
+        b"PAR1",
+        "a Parquet file",
+        "convert it: duckdb -c \"copy 'FILE' to '/dev/stdout' (format csv)\" | folddb import … -",
+    ),
+    (b"ARROW1", "an Arrow file", "convert it to CSV, as with pyarrow.csv.write_csv"),
+    (b"Obj\x01", "an Avro file", "convert it to lines of JSON: avro-tools tojson FILE"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unzip it, or save the sheet as CSV"),
+    (
+        b"SQLite format 3\0",
+        "a SQLite database",
+        "export a table: sqlite3 -csv -header FILE 'select * from …'",
+    ),
+    (b"%PDF", "a PDF document", "it has no rows"),
+    (b"\xfd7zXZ\0", "packed with xz", "unpack it: xz -dc FILE | folddb import … -"),
+    (b"\x04\x22\x4d\x18", "packed with lz4", "unpack it: lz4 -dc FILE | folddb import … -"),
+    (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE | folddb import … -"),
+    (b"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE | folddb import … -"),
+];
+
+/// What a file is that has no rows of text, if it begins like one, and what to do.
+pub(crate) fn other_kind(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    // A header of CSV may begin with letters like these.
+    let is_text = !head.iter().take(64).any(|byte| *byte < b'\t') && !head.starts_with(b"%PDF");
+    let found = OTHERS
+        .iter()
+        .find(|(magic, ..)| head.starts_with(magic) && !(is_text && magic.iter().all(u8::is_ascii_graphic)));
+    let is_tar = head.get(257..262) == Some(b"ustar");
+    let tar = is_tar.then_some(("a tar archive", "unpack it, and import the directory"));
+    found.map(|(_, what, advice)| (*what, *advice)).or(tar)
+}
+
+/// The unpacked content, by the first bytes.
+pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+    let head = packed.fill_buf()?;
+    let unpacked: Box<dyn Read> = if head.starts_with(&GZIP_MAGIC) {
+        Box::new(MultiGzDecoder::new(packed))
+    } else if head.starts_with(&ZSTD_MAGIC) {
+        Box::new(Frames {
+            between: Some(Ahead { head: Vec::new(), rest: Box::new(Patient(packed)) }),
+            frame: None,
+        })
+    } else if head.starts_with(BZIP2_MAGIC)
+        && BZIP2_NEXT.iter().any(|next| head.get(4..).is_some_and(|rest| rest.starts_with(next)))
+    {
+        Box::new(MultiBzDecoder::new(Patient(packed)))
+    } else {
+        return Ok(Box::new(packed));
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)))
+}
+
+/// The content as lines: the elements of an array of objects are lines.
+pub(crate) fn lined(mut content: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+    let head = content.fill_buf()?;
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+    let is_array = head.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
+    if !is_array {
+        return Ok(content);
+    }
+    let elements = Elements { content, depth: 0, in_text: false, is_escaped: false, is_ended: false };
+    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, elements)))
+}
+
+/// A reader that waits where another one has nothing yet.
+struct Patient<R>(R);
+
+impl<R: BufRead> Read for Patient<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if is_to_repeat(&error) => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl<R: BufRead> BufRead for Patient<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while matches!(self.0.fill_buf(), Err(error) if is_to_repeat(&error)) {}
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.0.consume(bytes);
+    }
+}
+
+fn is_to_repeat(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// A reader of which the next bytes were read ahead.
+struct Ahead {
+    head: Vec<u8>,
+    rest: Box<dyn BufRead>,
+}
+
+impl Read for Ahead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.head.is_empty() {
+            return self.rest.read(buffer);
+        }
+        let len = self.head.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&self.head[..len]);
+        self.head.drain(..len);
+        Ok(len)
+    }
+}
+
+/// The frames of a file packed with zstd, one after the other.
+struct Frames {
+    between: Option<Ahead>,
+    frame: Option<StreamingDecoder<Ahead, ruzstd::decoding::FrameDecoder>>,
+}
+
+impl Read for Frames {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let len = frame.read(buffer)?;
+                if len > 0 || buffer.is_empty() {
+                    return Ok(len);
+                }
+                self.end_frame()?;
+            }
+            if !self.begin_frame()? {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+impl Frames {
+    fn end_frame(&mut self) -> io::Result<()> {
+        let Some(frame) = self.frame.take() else { return Ok(()) };
+        let (rest, decoder) = frame.into_parts();
+        self.between = Some(rest);
+        match (decoder.get_checksum_from_data(), decoder.get_calculated_checksum()) {
+            (Some(noted), Some(found)) if noted != found => {
+                Err(io::Error::other("the checksum of a zstd frame does not match"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins the next frame; false if there is none. Frames without content are passed over.
+    fn begin_frame(&mut self) -> io::Result<bool> {
+        let Some(mut between) = self.between.take() else { return Ok(false) };
+        loop {
+            if between.rest.fill_buf()?.is_empty() {
+                return Ok(false);
+            }
+            let mut magic = [0; 4];
+            between.rest.read_exact(&mut magic)?;
+            if magic[1..] == [0x2a, 0x4d, 0x18] && magic[0] & 0xf0 == 0x50 {
+                let mut len = [0; 4];
+                between.rest.read_exact(&mut len)?;
+                let len = u64::from(u32::from_le_bytes(len));
+                io::copy(&mut between.rest.by_ref().take(len), &mut io::sink())?;
+                continue;
+            }
+            between.head = magic.to_vec();
+            let frame = StreamingDecoder::new(between);
+            self.frame = Some(frame.map_err(|error| io::Error::other(format!("no zstd frame: {error}")))?);
+            return Ok(true);
+        }
+    }
+}
+
+/// The elements of a JSON array, each on a line of its own.
+struct Elements {
+    content: Box<dyn BufRead>,
+    depth: u64,
+    in_text: bool,
+    is_escaped: bool,
+    /// The array has ended.
+    is_ended: bool,
+}
+
+impl Read for Elements {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.content.fill_buf()?;
+        let len = read.len().min(buffer.len());
+        if len == 0 {
+            let is_cut = !self.is_ended && !buffer.is_empty();
+            return if is_cut {
+                Err(io::Error::other("the JSON array does not end: the file is cut off"))
+            } else {
+                Ok(0)
+            };
+        }
+        buffer[..len].copy_from_slice(&read[..len]);
+        self.content.consume(len);
+        for byte in &mut buffer[..len] {
+            *byte = self.lined(*byte);
+        }
+        Ok(len)
+    }
+}
+
+impl Elements {
+    /// What stands for a byte: brackets and commas of the array are line ends, and its own line
+    /// ends are none.
+    fn lined(&mut self, byte: u8) -> u8 {
+        if self.in_text {
+            self.in_text = self.is_escaped || byte != b'"';
+            self.is_escaped = !self.is_escaped && byte == b'\\';
+            return byte;
+        }
+        match byte {
+            b'"' => self.in_text = true,
+            b'[' | b'{' => {
+                self.depth += 1;
+                if self.depth == 1 {
+                    return b' ';
+                }
+            }
+            b']' | b'}' => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.is_ended = true;
+                    return b'\n';
+                }
+            }
+            b',' if self.depth == 1 => return b'\n',
+            b'\n' | b'\r' => return b' ',
+            _ => {}
+        }
+        byte
+    }
+}
+
+#[cfg(test)]
+#[path = "unpack/tests.rs"]
+mod tests;
