@@ -154,7 +154,10 @@ fn check_rules(
     name: &str,
     wanted: &folddb::table_rules::TableRules,
 ) -> Result<BytesTable> {
-    match table.rules().as_table_rules().diff(wanted) {
+    // The store keeps the indexes of a table beside its rules.
+    let rules = table.rules().as_table_rules().clone();
+    let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
+    match rules.diff(wanted) {
         None => Ok(table),
         Some(difference) => {
             let message = format!("table `{name}` has different rules: {difference}");

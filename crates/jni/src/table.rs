@@ -37,7 +37,10 @@ fn open_or_create(store: &Store, name: &str, rules: &str) -> Result<BytesTable> 
 }
 
 fn checked(table: BytesTable, name: &str, wanted: &TableRules) -> Result<BytesTable> {
-    match table.rules().as_table_rules().diff(wanted) {
+    // The store keeps the indexes of a table beside its rules.
+    let rules = table.rules().as_table_rules().clone();
+    let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
+    match rules.diff(wanted) {
         None => Ok(table),
         Some(difference) => {
             let message = format!("table `{name}` has different rules: {difference}");

@@ -153,6 +153,16 @@ int main(int argc, char **argv) {
     people = folddb_table_open(store, "people", &err);
     CHECK(has(people, "bob", "{\"city\":\"Basel\"}"));
     folddb_table_destroy(people);
+
+    /* rules with an index open their table again, and other ones do not */
+    const char *with_index = "value=json\nindex=town:json:/town";
+    for (int again = 0; again < 2; again++) {
+        folddb_table *towns = folddb_table_open_or_create(store, "towns", with_index, &err);
+        OK(err);
+        folddb_table_destroy(towns);
+    }
+    CHECK(!folddb_table_open_or_create(store, "towns", "value=json\nindex=town:json:/place", &err));
+    FAILED(err, FOLDDB_ERROR_RULES_MISMATCH, "town");
     CHECK(folddb_close(store, &err));
     CHECK(!folddb_restore(backups, copy, NULL, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_ALREADY_EXISTS, "copy.folddb");

@@ -63,6 +63,13 @@ class TableTest {
     }
 
     @Test
+    void rulesWithAnIndexOpenTheirTableAgain() {
+        for (int again = 0; again < 2; again++) {
+            db.table("people", "value=json\nindex=city:json:/city");
+        }
+    }
+
+    @Test
     void twoScansOfOneThreadHaveTheirOwnRows() {
         fill();
         try (Rows up = table.scan().rows();
