@@ -37,7 +37,7 @@ fn a_damaged_store_is_refused_with_file_and_offset() {
         "--fold",
         "sum:u64 = c2",
     ]);
-    let report = place.json(&["runs", "s"]);
+    let report = place.json(&["runs", "s", "t"]);
     let part = report[0]["runs"][0]["parts"][0].clone();
     let (number, bytes) =
         (part["file"].as_u64().expect("a number"), part["bytes"].as_u64().expect("a number"));
