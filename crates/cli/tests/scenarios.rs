@@ -8,7 +8,9 @@
 //! [exit 1]
 //! ```
 //!
-//! Each script runs in a directory of its own, with the project's samples under `$SAMPLES`.
+//! Each script runs in a directory of its own, with the project's samples under `$SAMPLES`. A store
+//! notes the path of a file that is imported, so a script that prints its exact bytes imports from
+//! a pipe.
 //! `UPDATE=1 cargo test -p folddb-cli --test scenarios` writes what is printed now into the
 //! scripts; read the difference before you commit it.
 
