@@ -31,9 +31,16 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
 
     private static final String MEMORY_RESOURCE = "state-folddb-managed-memory";
 
+    /** Where the stores are; null for the temporary directories of the task manager. */
     private String localDirectory;
+
+    /** Whether the stores of a slot share its managed memory. */
     private boolean isMemoryManaged = FoldDbOptions.MANAGED_MEMORY.defaultValue();
+
+    /** The budget of each store where memory is not managed. */
     private long memoryBytes = FoldDbOptions.MEMORY.defaultValue().getBytes();
+
+    /** How aggregating states add. */
     private FoldDbOptions.Adding aggregating = FoldDbOptions.AGGREGATING.defaultValue();
 
     /** A backend with every default. */
