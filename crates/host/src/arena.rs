@@ -46,10 +46,6 @@ unsafe impl Sync for Arena {}
 // Tested by `readers_see_whole_records_while_one_appends`.
 #[allow(unsafe_code)]
 unsafe impl Send for ArenaWriter {}
-// SAFETY: a shared writer can do nothing but tell its length and show what is written. Tested by
-// `readers_see_whole_records_while_one_appends`.
-#[allow(unsafe_code)]
-unsafe impl Sync for ArenaWriter {}
 
 impl Arena {
     /// An empty arena with room for this many bytes, and its writer.

@@ -55,12 +55,18 @@ fn put_header_at(room: &mut [u8], kind: OpKind, key_len: usize, payload_len: usi
 
 #[inline(never)]
 fn put_long_header_at(room: &mut [u8], kind: OpKind, key_len: usize, payload_len: usize) -> usize {
-    let mut header = Vec::with_capacity(HEADER_BYTES_MAX);
-    header.push(kind as u8);
-    put_varint(&mut header, key_len as u64);
-    put_varint(&mut header, payload_len as u64);
-    room[..header.len()].copy_from_slice(&header);
-    header.len()
+    room[0] = kind as u8;
+    let mut len = 1;
+    for mut rest in [key_len, payload_len] {
+        while rest >= 0x80 {
+            room[len] = rest as u8 | 0x80;
+            rest >>= 7;
+            len += 1;
+        }
+        room[len] = rest as u8;
+        len += 1;
+    }
+    len
 }
 
 /// Where the fields of a record are in its arena.
