@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::args::CreateArgs;
 use crate::failure::Failure;
+use crate::import::ledger;
 use crate::rules_words;
 use crate::session::{Opened, Session};
 
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failur
     }
     let store = open(args, session)?;
     if let (Some(table), Some(rules)) = (&args.table, rules) {
+        if !store.tables().contains(table) && !ledger::entries(&store, Some(table))?.is_empty() {
+            ledger::forget(&store, table)?; // a `drop` may have been killed before it did
+        }
         store.create_bytes_table(table, rules)?;
     }
     let path = args.store.display().to_string();
