@@ -67,6 +67,7 @@ pub struct Block {
 
 /// The parsed footer of either encoding.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would be one more line of memory to wait for")]
 enum Head {
     Generic(Generic),
     Columnar(Columnar),

@@ -65,6 +65,7 @@ impl Default for Scratch {
 }
 
 /// The block that a get searches.
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack of one get")]
 enum Found {
     Cached(Arc<Block>),
     /// Read for this get alone.

@@ -105,13 +105,33 @@ impl Separators {
 
     /// As [`Separators::bound`], beginning with the first separator that has the number of `key`.
     fn bound_among_equal(&self, first: usize, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
-        let equal = self.prefixes.get(first..).unwrap_or(&[]);
-        let (mut low, mut high) = (first, first + equal.partition_point(|other| *other == equal[0]));
+        let (mut low, mut high) = (first, self.end_of_equal(first));
         while low < high {
             let middle = (low + high) / 2;
             if self.precedes(middle, order, key, past_equal) { low = middle + 1 } else { high = middle }
         }
         low
+    }
+
+    /// The end of the separators that have the same number as this one. Mostly it is alone.
+    fn end_of_equal(&self, first: usize) -> usize {
+        match self.prefixes.get(first..).unwrap_or(&[]) {
+            [one, next, rest @ ..] if one == next => first + 2 + rest.partition_point(|other| other == one),
+            equal => first + equal.len().min(1),
+        }
+    }
+
+    /// Whether there is a separator of this number, and it comes before `key` or is equal.
+    #[inline]
+    fn begins_by(&self, number: usize, order: &KeyOrder, key: &[u8]) -> bool {
+        let Some(own) = self.prefixes.get(number) else { return false };
+        if self.skip == 0 {
+            let prefix = order.prefix(key, 0);
+            if *own != prefix {
+                return *own < prefix;
+            }
+        }
+        self.precedes(number, order, key, true)
     }
 
     /// Whether a separator comes before `key`; with `past_equal`, whether it comes before or is
@@ -140,9 +160,8 @@ impl Spans {
     /// The number of the range that includes `key`.
     #[inline]
     pub fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
-        let ended = self.highs.bound(order, key, false);
-        let begun = self.lows.bound(order, key, true);
-        (begun > ended).then_some(ended)
+        let number = self.highs.bound(order, key, false);
+        self.lows.begins_by(number, order, key).then_some(number)
     }
 }
 

@@ -40,9 +40,8 @@ pub(super) const KEY_BYTES_MAX: usize = 255;
 /// Bytes of a key that may differ within a block.
 pub(super) const TAIL_BYTES: usize = 16;
 
-/// A key is first searched for among this many records on each side of where it should be: random
-/// keys of a block of 8 KiB are rarely further away.
-const NEAR: usize = 24;
+/// How many fences a block has: records at equal distances, whose keys a search compares first.
+const FENCES: usize = 15;
 
 /// Most varying ranges of a payload; if there are more, the closest ones are joined.
 pub(super) const SEGMENTS_MAX: usize = 8;
@@ -94,7 +93,13 @@ pub(super) struct Columnar {
     pub(super) packed_len: usize,
     pub(super) template_at: usize,
     pub(super) shape: Shape,
+    fences: Fences,
 }
+
+/// The key deltas of records at equal distances, side by side. The first steps of a search would
+/// each wait for a line of the block; these are compared at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fences([u64; FENCES]);
 
 /// The last bytes of a block, checked one by one.
 struct Footer {
@@ -181,7 +186,7 @@ impl Columnar {
         let (segments, packed_len) = parse_segments(&body[segments_at..key_head_at], payload_len)?;
         let (sides, payloads_at) = footer.sides(packed_len, template_at)?;
 
-        let columnar = Columnar {
+        let mut columnar = Columnar {
             count,
             key_base: footer.key_base,
             key_width: usize::from(footer.key_width),
@@ -194,16 +199,17 @@ impl Columnar {
             packed_len,
             template_at,
             shape: shape_of(&body[template_at..segments_at], &segments[..footer.segment_count]),
+            fences: Fences::default(),
         };
         // A number too large for a key of this length would be shown truncated, but searched for in
         // full. If differences are no wider than keys, the first and the last key fit, and all are
         // in order, then all fit.
         let widths_fit = columnar.key_width <= columnar.key_len;
-        if widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1) {
-            Ok(columnar)
-        } else {
-            Err(Malformed::Bounds)
+        if !(widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1)) {
+            return Err(Malformed::Bounds);
         }
+        columnar.fences = Fences::of(&columnar, body);
+        Ok(columnar)
     }
 
     fn key_fits(&self, body: &[u8], index: usize) -> bool {
@@ -260,45 +266,24 @@ impl Columnar {
         let Ok(target) = u64::try_from(distance) else {
             return if descending { 0 } else { self.count };
         };
-        let near = self.near(body, target, descending);
         match (descending, past_equal) {
-            (false, false) => self.partition(body, near, |delta| delta < target),
-            (false, true) => self.partition(body, near, |delta| delta <= target),
-            (true, false) => self.partition(body, near, |delta| delta > target),
-            (true, true) => self.partition(body, near, |delta| delta >= target),
+            (false, false) => self.partition(body, |delta| delta < target),
+            (false, true) => self.partition(body, |delta| delta <= target),
+            (true, false) => self.partition(body, |delta| delta > target),
+            (true, true) => self.partition(body, |delta| delta >= target),
         }
     }
 
-    /// The records among which `target` is if the keys are spread evenly.
+    /// How many leading records satisfy `before`: a binary search without unpredictable branches
+    /// between two fences.
     #[inline]
-    fn near(&self, body: &[u8], target: u64, descending: bool) -> Range<usize> {
-        let last = self.count.saturating_sub(1);
-        let (first_delta, last_delta) = (self.key_delta(body, 0), self.key_delta(body, last));
-        let (least, most) = if descending { (last_delta, first_delta) } else { (first_delta, last_delta) };
-        if last < 4 * NEAR || !(least..=most).contains(&target) {
-            return 0..self.count;
-        }
-        let share = (target - least) as f64 / (most - least) as f64;
-        let above_least = ((share * last as f64) as usize).min(last);
-        let guess = if descending { last - above_least } else { above_least };
-        guess.saturating_sub(NEAR)..(guess + NEAR).min(self.count)
-    }
-
-    /// How many leading records satisfy `before`: a binary search without unpredictable branches,
-    /// among the near ones if the answer is there.
-    #[inline]
-    fn partition(&self, body: &[u8], near: Range<usize>, before: impl Fn(u64) -> bool) -> usize {
-        let is_before = |index: usize| before(self.key_delta(body, index));
-        let Range { start, end } = near;
-        let (mut low, mut len) = match () {
-            () if start > 0 && !is_before(start - 1) => (0, start - 1),
-            () if end < self.count && is_before(end) => (end + 1, self.count - end - 1),
-            () => (start, end - start),
-        };
+    fn partition(&self, body: &[u8], before: impl Fn(u64) -> bool) -> usize {
+        let Range { start: mut low, end } = self.fences.between(self.count, &before);
+        let mut len = end - low;
         while len > 0 {
             let half = len / 2;
             let middle = low + half;
-            if is_before(middle) {
+            if before(self.key_delta(body, middle)) {
                 low = middle + 1;
                 len -= half + 1;
             } else {
@@ -306,6 +291,29 @@ impl Columnar {
             }
         }
         low
+    }
+}
+
+impl Fences {
+    fn of(columnar: &Columnar, body: &[u8]) -> Fences {
+        Fences(std::array::from_fn(|number| columnar.key_delta(body, Fences::at(number, columnar.count))))
+    }
+
+    /// Which record of `count` is the fence of this number.
+    #[inline]
+    fn at(number: usize, count: usize) -> usize {
+        // Both are at most the bytes of a block, so this cannot overflow a u64.
+        ((number as u64 + 1) * count as u64 / (FENCES as u64 + 1)) as usize
+    }
+
+    /// Where the number of leading records that satisfy `before` is: after the last fence that
+    /// does, up to the first that does not.
+    #[inline]
+    fn between(&self, count: usize, before: impl Fn(u64) -> bool) -> Range<usize> {
+        let passed: usize = self.0.iter().map(|fence| usize::from(before(*fence))).sum();
+        let start = if passed == 0 { 0 } else { Fences::at(passed - 1, count) + 1 };
+        let end = if passed == FENCES { count } else { Fences::at(passed, count) };
+        start..end.max(start)
     }
 }
 

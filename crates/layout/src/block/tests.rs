@@ -230,7 +230,8 @@ fn touch(mut body: Vec<u8>, columnar: bool) {
     let _ = block.bound_in_bytes(b"12345678", true, true);
 }
 
-/// Keys that a guess by their numbers finds at once, and keys that it misses to either side.
+/// Keys that fences divide into stretches, evenly and unevenly; some blocks have fewer keys than
+/// fences.
 fn spread_keys() -> impl Strategy<Value = Vec<u64>> {
     let even = proptest::collection::vec(any::<u64>(), 97..700);
     let cubes =
@@ -239,7 +240,15 @@ fn spread_keys() -> impl Strategy<Value = Vec<u64>> {
     let heaps = proptest::collection::vec((0u64..3, 0u64..200), 97..700);
     let heaps = heaps.prop_map(|rows| rows.into_iter().map(|(heap, n)| (heap << 40) + n).collect());
     let repeated = (97usize..300, 0u64..9).prop_map(|(count, n)| vec![n; count]);
-    prop_oneof![even, cubes, doubling, heaps, repeated]
+    let few = proptest::collection::vec(any::<u64>(), 2..40);
+    let text =
+        (33u64..700, 0u64..9000).prop_map(|(count, from)| (0..count).map(|n| digits(from + n)).collect());
+    prop_oneof![even, cubes, doubling, heaps, repeated, few, text]
+}
+
+/// The last eight decimal digits of a number, as text.
+fn digits(number: u64) -> u64 {
+    (0..8).fold(0, |text, digit| text | (u64::from(b'0') + number / 10u64.pow(digit) % 10) << (8 * digit))
 }
 
 proptest! {
