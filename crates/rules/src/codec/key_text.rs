@@ -1,0 +1,176 @@
+//! Keys, beginnings of keys and bounds from text: as a person types them, or as the columns of a
+//! file have them.
+
+use super::CodecError;
+use super::key::{ElementType, KeyCodec, wrong_count};
+use super::key_datum::put_items;
+use super::range::KeyRange;
+use super::text::{Token, is_list, parse_token};
+use super::tuple;
+use crate::datum::{Datum, from_hex, parse_float};
+
+impl KeyCodec {
+    /// Encodes a key that a person typed, or that was in the columns of a file.
+    ///
+    /// A tuple comes in as many parts as it has elements, or in one: `UA,EWR`, or the form in which
+    /// it is shown, `["UA", "EWR"]`. A part given separately is taken literally where text is
+    /// expected. In an untyped tuple, whole numbers, numbers with a point, `true`, `false`, `null`,
+    /// `0x...` and `"quoted text"` are what they look like; anything else is text. An empty part of
+    /// an optional element that is neither text nor bytes is null.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse_text(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
+        let mut key = Vec::new();
+        match self {
+            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
+                self.encode(&Datum::List(self.read_elements(parts)?), &mut key)?;
+            }
+            _ => self.encode(&Datum::Text(self.only_part(parts)?.to_owned()), &mut key)?,
+        }
+        Ok(key)
+    }
+
+    /// The keys that start with what a person typed: the first elements of a tuple, given as in
+    /// [`KeyCodec::parse_text`], or the beginning of text or bytes.
+    ///
+    /// # Errors
+    /// Says what was expected; whole numbers have no prefixes.
+    pub fn parse_prefix(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
+        match self {
+            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
+                Ok(tuple::packed_prefix_range(self.parse_first_elements(parts)?))
+            }
+            KeyCodec::Bytes | KeyCodec::Utf8 => Ok(KeyRange::prefix(self.parse_text(parts)?)),
+            KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => {
+                Err(CodecError::new(format!("keys of type {self} have no prefixes; give a range")))
+            }
+        }
+    }
+
+    /// The keys that count as equal to a bound that a person typed: all tuples that start with the
+    /// elements given, or the one key. An inclusive bound includes them, an exclusive one excludes
+    /// them.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse_bound(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
+        if self.is_tuple() { self.parse_prefix(parts) } else { Ok(KeyRange::one(self.parse_text(parts)?)) }
+    }
+
+    fn only_part<'a>(&self, parts: &[&'a str]) -> Result<&'a str, CodecError> {
+        match parts {
+            [part] => Ok(part),
+            _ => Err(CodecError::new(format!("a key of type {self} has one part, found {}", parts.len()))),
+        }
+    }
+
+    fn parse_first_elements(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
+        let items = self.read_elements(parts)?;
+        let mut packed = Vec::new();
+        match self {
+            KeyCodec::TypedTuple(types) => put_items(types, &items, &mut packed)?,
+            _ => self.encode(&Datum::List(items), &mut packed)?,
+        }
+        Ok(packed)
+    }
+
+    /// What the given parts of a tuple mean, by the types of its elements.
+    fn read_elements(&self, parts: &[&str]) -> Result<Vec<Datum>, CodecError> {
+        let types = self.element_types();
+        let literals = match parts {
+            [one] if is_list(one) => return read_list(types, parse_token(one)?),
+            [one] if types.is_none_or(|types| types.len() > 1) => split_commas(one, types.is_none()),
+            several => several.to_vec(),
+        };
+        check_count(types, literals.len())?;
+        let read = |(index, part)| read_part(type_at(types, index), part);
+        literals.into_iter().enumerate().map(read).collect()
+    }
+}
+
+/// The parts between the commas. In an untyped tuple, commas in quoted text do not separate parts.
+fn split_commas(text: &str, quotes: bool) -> Vec<&str> {
+    let (mut quoted, mut escaped) = (false, false);
+    let is_comma = |letter: char| {
+        let ends = letter == ',' && !quoted;
+        quoted ^= quotes && letter == '"' && !escaped;
+        escaped = quoted && letter == '\\' && !escaped;
+        ends
+    };
+    text.split(is_comma).collect()
+}
+
+fn type_at(types: Option<&[ElementType]>, index: usize) -> &ElementType {
+    types.and_then(|types| types.get(index)).unwrap_or(&ElementType::Any)
+}
+
+fn check_count(types: Option<&[ElementType]>, found: usize) -> Result<(), CodecError> {
+    match types {
+        Some(types) if found > types.len() => Err(wrong_count(types, &found.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn read_list(types: Option<&[ElementType]>, token: Token) -> Result<Vec<Datum>, CodecError> {
+    let Token::List(tokens) = token else {
+        return Err(CodecError::new("expected a list in brackets"));
+    };
+    check_count(types, tokens.len())?;
+    let read = |(index, token)| read_token(type_at(types, index), token);
+    tokens.into_iter().enumerate().map(read).collect()
+}
+
+/// A part that is given separately, for instance a column of a file.
+fn read_part(element: &ElementType, part: &str) -> Result<Datum, CodecError> {
+    match element {
+        ElementType::Optional(inner) => match **inner {
+            ElementType::Text | ElementType::Bytes => read_part(inner, part),
+            _ if part.is_empty() || part == "null" => Ok(Datum::Null),
+            _ => read_part(inner, part),
+        },
+        ElementType::Any if part.starts_with('"') || is_list(part) => read_token(element, parse_token(part)?),
+        ElementType::Any => Ok(guess(part)),
+        ElementType::Tuple(_) | ElementType::AnyTuple => read_token(element, parse_token(part)?),
+        _ => Ok(Datum::Text(part.to_owned())),
+    }
+}
+
+/// A piece of a list.
+fn read_token(element: &ElementType, token: Token) -> Result<Datum, CodecError> {
+    match (element, token) {
+        (ElementType::Optional(_), Token::Bare(word)) if word == "null" => Ok(Datum::Null),
+        (ElementType::Optional(inner), token) => read_token(inner, token),
+        (ElementType::Tuple(types), token) => Ok(Datum::List(read_list(Some(types), token)?)),
+        (ElementType::AnyTuple | ElementType::Any, token @ Token::List(_)) => {
+            Ok(Datum::List(read_list(None, token)?))
+        }
+        (ElementType::Any, Token::Bare(word)) => Ok(guess(&word)),
+        (_, Token::Bare(text) | Token::Quoted(text)) => Ok(Datum::Text(text)),
+        (element, Token::List(_)) => Err(CodecError::new(format!("expected {element}, found a list"))),
+    }
+}
+
+/// What a word without a type looks like.
+fn guess(word: &str) -> Datum {
+    match word {
+        "null" => return Datum::Null,
+        "true" => return Datum::Bool(true),
+        "false" => return Datum::Bool(false),
+        _ => {}
+    }
+    if word.starts_with("0x")
+        && let Some(bytes) = from_hex(word)
+    {
+        return Datum::Bytes(bytes);
+    }
+    if let Ok(value) = word.parse::<i128>()
+        && value.to_string() == word
+    {
+        return Datum::Int(value);
+    }
+    match parse_float(word) {
+        Some(value) if word.contains('.') => Datum::Float(value),
+        _ => Datum::Text(word.to_owned()),
+    }
+}
