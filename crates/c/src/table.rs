@@ -134,36 +134,8 @@ pub extern "C" fn folddb_table_open_or_create(
 ) -> *mut TableObject {
     opened(store, errptr, |store| {
         let (name, rules) = (name.get("the name")?, rules.get_optional("the rules")?);
-        let rules = rules::parse(rules.unwrap_or_default())?;
-        loop {
-            match store.0.bytes_table(name) {
-                Err(error) if error.kind() == ErrorKind::TableNotFound => {}
-                Err(error) => return Err(error),
-                Ok(table) => return check_rules(table, name, &rules),
-            }
-            match store.0.create_bytes_table(name, rules.clone()) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-                created => return created,
-            }
-        }
+        store.0.open_or_create_bytes_table(name, rules::parse(rules.unwrap_or_default())?)
     })
-}
-
-fn check_rules(
-    table: BytesTable,
-    name: &str,
-    wanted: &folddb::table_rules::TableRules,
-) -> Result<BytesTable> {
-    // The store keeps the indexes of a table beside its rules.
-    let rules = table.rules().as_table_rules().clone();
-    let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
-    match rules.diff(wanted) {
-        None => Ok(table),
-        Some(difference) => {
-            let message = format!("table `{name}` has different rules: {difference}");
-            Err(Error::new(ErrorKind::RulesMismatch, message))
-        }
-    }
 }
 
 /// Destroys the handle. NULL is ignored. The table itself remains.

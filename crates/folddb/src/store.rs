@@ -190,24 +190,8 @@ impl Store {
     /// [`ErrorKind::RulesMismatch`] if the table exists with other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.checked(name)?;
-        loop {
-            match self.bytes_table(name) {
-                Ok(table) => {
-                    if let Some(difference) = table.core().rules_with_indexes().diff(wanted) {
-                        let message = format!("table `{name}` has different rules: {difference}");
-                        return Err(Error::new(ErrorKind::RulesMismatch, message));
-                    }
-                    return Table::new(table);
-                }
-                Err(error)
-                    if error.kind() == ErrorKind::TableNotFound && !self.engine().options.read_only => {}
-                Err(error) => return Err(error),
-            }
-            match self.create_table(name, rules.clone()) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-                created => return created,
-            }
-        }
+        let create = || Ok(self.create_table(name, rules.clone())?.as_bytes().clone());
+        Table::new(self.open_or_make(name, wanted, create)?)
     }
 
     /// Opens an existing table by the types of its keys and values, with any other rules. A
@@ -260,6 +244,51 @@ impl Store {
     /// As [`Store::create_table`].
     pub fn create_bytes_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
         self.make_table(name, rules, Content::default())
+    }
+
+    /// Opens a table whose rules are known only at run time, creating it with these if the store
+    /// has none of this name. The indexes that the rules name must be those of the table, which may
+    /// have more.
+    ///
+    /// ```
+    /// # use folddb::{ErrorKind, Options, Store, table_rules::TableRules};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// let rules: TableRules = "value=json\nindex=city:json:/city".parse()?;
+    /// store.open_or_create_bytes_table("people", rules.clone())?; // creates it
+    /// store.open_or_create_bytes_table("people", rules)?; // opens it
+    ///
+    /// let others: TableRules = "value=json\nindex=city:json:/town".parse()?;
+    /// let refused = store.open_or_create_bytes_table("people", others).unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesMismatch`] if the table exists with other rules, with the difference;
+    /// otherwise as [`Store::create_table`].
+    pub fn open_or_create_bytes_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
+        self.open_or_make(name, &rules, || self.create_bytes_table(name, rules.clone()))
+    }
+
+    fn open_or_make(
+        &self,
+        name: &str,
+        wanted: &TableRules,
+        make: impl Fn() -> Result<BytesTable>,
+    ) -> Result<BytesTable> {
+        loop {
+            match self.bytes_table(name) {
+                Ok(table) => return table.with_rules(wanted),
+                Err(error)
+                    if error.kind() == ErrorKind::TableNotFound && !self.engine().options.read_only => {}
+                Err(error) => return Err(error),
+            }
+            match make() {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
+                made => return made,
+            }
+        }
     }
 
     /// Checks whether a store with these options may have a table of this name with these rules,

@@ -1,7 +1,7 @@
 //! Tables: opening, rules, figures, compaction.
 
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Error, ErrorKind, Result, Store};
+use folddb::{BytesTable, Result, Store};
 use jni::EnvUnowned;
 use jni::objects::{JClass, JObjectArray, JString};
 
@@ -22,31 +22,7 @@ fn create(store: &Store, name: &str, rules: &str) -> Result<BytesTable> {
 }
 
 fn open_or_create(store: &Store, name: &str, rules: &str) -> Result<BytesTable> {
-    let wanted = rules.parse::<TableRules>()?;
-    loop {
-        match store.bytes_table(name) {
-            Err(error) if error.kind() == ErrorKind::TableNotFound => {}
-            Err(error) => return Err(error),
-            Ok(table) => return checked(table, name, &wanted),
-        }
-        match store.create_bytes_table(name, wanted.clone()) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-            created => return created,
-        }
-    }
-}
-
-fn checked(table: BytesTable, name: &str, wanted: &TableRules) -> Result<BytesTable> {
-    // The store keeps the indexes of a table beside its rules.
-    let rules = table.rules().as_table_rules().clone();
-    let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
-    match rules.diff(wanted) {
-        None => Ok(table),
-        Some(difference) => {
-            let message = format!("table `{name}` has different rules: {difference}");
-            Err(Error::new(ErrorKind::RulesMismatch, message))
-        }
-    }
+    store.open_or_create_bytes_table(name, rules.parse::<TableRules>()?)
 }
 
 /// Opens or creates a table.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Durability, Error, ErrorKind, FeedOptions, Options, Result, Store};
+use folddb::{Durability, Error, ErrorKind, FeedOptions, Options, Result, Store};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -89,32 +89,6 @@ pub(crate) fn _open_secondary(
     opened(py, path, settings, Store::open_secondary)
 }
 
-/// Opens a table, or creates it under these rules if the store has none of this name.
-fn open_or_create(store: &Store, name: &str, wanted: TableRules) -> Result<BytesTable> {
-    loop {
-        match store.bytes_table(name) {
-            Err(error) if error.kind() == ErrorKind::TableNotFound => {}
-            Err(error) => return Err(error),
-            Ok(table) => {
-                // The store keeps the indexes of a table beside its rules.
-                let rules = table.rules().as_table_rules().clone();
-                let rules = table.indexes().into_iter().fold(rules, |rules, index| rules.index(index.rule));
-                return match rules.diff(&wanted) {
-                    None => Ok(table),
-                    Some(difference) => Err(Error::new(
-                        ErrorKind::RulesMismatch,
-                        format!("table `{name}` has different rules: {difference}"),
-                    )),
-                };
-            }
-        }
-        match store.create_bytes_table(name, wanted.clone()) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-            created => return created,
-        }
-    }
-}
-
 /// Most times that a transaction is tried.
 const TRIES_MAX: usize = 1000;
 
@@ -134,7 +108,7 @@ impl StoreOf {
         let rules = rules.map(rules::of).transpose()?;
         let table = detached(py, || match rules {
             None => store.bytes_table(name),
-            Some(rules) => open_or_create(store, name, rules),
+            Some(rules) => store.open_or_create_bytes_table(name, rules),
         })?;
         Ok(Table::new(Placed::now(self.0.get()?, table)))
     }

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use folddb_base::{Error, OpKind, Result};
+use folddb_base::{Error, ErrorKind, OpKind, Result};
 use folddb_rules::codec::{CodecError, KeyRange, Value};
+use folddb_rules::table_rules::TableRules;
 use folddb_rules::time::moment;
 
 use crate::rules::dynamic::DynamicRules;
@@ -86,6 +87,17 @@ impl BytesTable {
     /// The rules of the table, with its codecs and fold: they parse and show keys and values.
     pub fn rules(&self) -> &DynamicRules {
         &self.rules
+    }
+
+    /// Itself, if these are its rules and indexes.
+    pub(crate) fn with_rules(self, wanted: &TableRules) -> Result<BytesTable> {
+        match self.core.rules_with_indexes().diff(wanted) {
+            None => Ok(self),
+            Some(difference) => {
+                let message = format!("table `{}` has different rules: {difference}", self.name());
+                Err(Error::new(ErrorKind::RulesMismatch, message))
+            }
+        }
     }
 
     /// The same table, with this durability for single writes.
@@ -359,7 +371,7 @@ impl BytesTable {
         let key = self.core.rules.rules.key_codec().show_line(key);
         let message =
             format!("the value of key {key} in table `{}` is not of its type: {cause}", self.core.name);
-        Error::new(folddb_base::ErrorKind::RulesMismatch, message)
+        Error::new(ErrorKind::RulesMismatch, message)
     }
 }
 

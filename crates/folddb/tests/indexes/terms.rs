@@ -105,6 +105,26 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
 }
 
 #[test]
+fn rules_of_run_time_open_their_table_again_by_the_indexes_that_it_has() {
+    let (_world, store) = fresh(manual());
+    let rules = |text: &str| text.parse::<TableRules>().unwrap();
+    let open = |text: &str| store.open_or_create_bytes_table("docs", rules(text));
+    let with_city = "value=json\nindex=city:json:/city";
+    for _ in 0..2 {
+        assert_eq!(open(with_city).unwrap().indexes().len(), 1);
+    }
+    open("value=json").unwrap(); // names none of them
+    let other = open("value=json\nindex=city:json:/town").unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::RulesMismatch);
+    assert!(other.message().contains("`docs`") && other.message().contains("city"), "{other}");
+    open(with_city).unwrap().drop_index("city").unwrap();
+    assert_eq!(open(with_city).unwrap_err().kind(), ErrorKind::RulesMismatch);
+    open("value=json").unwrap();
+    let impossible = store.open_or_create_bytes_table("d", rules("fold=sum:u64\nindex=x:head"));
+    assert_eq!(impossible.unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
 fn an_index_whose_rule_can_never_give_a_term_is_refused() {
     let (_world, store) = fresh(manual());
     let rules = || Rules::sorted::<String, Vec<u8>>();
