@@ -322,6 +322,24 @@ typedef struct {
     uint64_t deadline_ms;
 } folddb_feed_change;
 
+// A backup in a folder for backups.
+typedef struct {
+    // Its number; a later backup has a higher one.
+    uint64_t number;
+    // The first seq that can be restored from it.
+    uint64_t first_seq;
+    // The last seq that can be restored from it: the state that it holds.
+    uint64_t last_seq;
+    // When it was made, in milliseconds since 1970, to the second.
+    uint64_t made_ms;
+    // How many files it has.
+    uint64_t files;
+    // The bytes of its files; linked ones take no space of their own.
+    uint64_t bytes;
+    // Whether its list is damaged or missing, so that it cannot be restored.
+    bool is_damaged;
+} folddb_backup_generation;
+
 // A value that goes out. The data is for folddb_free; NULL where there is none.
 typedef struct {
     // The bytes of the value.
@@ -732,6 +750,15 @@ bool folddb_delete_range(folddb_table *table,
                          size_t to_len,
                          char **errptr);
 
+// Makes all keys whose bytes begin with `prefix` absent. Otherwise as folddb_put.
+//
+// Errors: InvalidInput also for a hashed table, and for one with an order of its own, in which
+// such keys are not next to each other.
+bool folddb_delete_prefix(folddb_table *table,
+                          const char *prefix,
+                          size_t prefix_len,
+                          char **errptr);
+
 // Reads of keys: the value of one, those of several, and what is known without reading them. ------
 
 // The value of a key, for folddb_free, and its length. NULL where the key is absent, and where it
@@ -842,6 +869,14 @@ bool folddb_batch_delete_range(folddb_batch *batch,
                                const char *to,
                                size_t to_len,
                                char **errptr);
+
+// Makes all keys whose bytes begin with `prefix` absent, with the batch. Otherwise as
+// folddb_batch_put.
+bool folddb_batch_delete_prefix(folddb_batch *batch,
+                                folddb_table *table,
+                                const char *prefix,
+                                size_t prefix_len,
+                                char **errptr);
 
 // How many ops it has; 0 where it fails, too.
 //
@@ -1034,6 +1069,11 @@ bool folddb_index_add(folddb_table *table,
 // Errors: InvalidInput where the table has no such index; a failed write.
 bool folddb_index_drop(folddb_table *table, const char *index, char **errptr);
 
+// The indexes of a table, each written as folddb_index_add takes it. Otherwise as folddb_tables.
+//
+// Errors: as folddb_index_drop, for a table at a snapshot or in a transaction.
+char **folddb_indexes(folddb_table *table, size_t *count, char **errptr);
+
 // Calls `function` with each record that an index has under a term, which is given as it is typed:
 // `Berlin`, `7`; quotes make a text of anything. Returns whether it reached the end.
 //
@@ -1138,6 +1178,9 @@ folddb_feed *folddb_feed_open(folddb_store *store,
 // does what is held for it, until folddb_feed_drop.
 void folddb_feed_destroy(folddb_feed *feed);
 
+// The names of the feeds of a store. Otherwise as folddb_tables.
+char **folddb_feeds(folddb_store *store, size_t *count, char **errptr);
+
 // Removes a feed, and what is held for it. Returns whether it did.
 //
 // Errors: InvalidInput where there is none of this name; Locked while it is being read; a failed
@@ -1186,7 +1229,7 @@ bool folddb_feed_event_change(folddb_feed_event *event,
 // Destroys the handle. NULL is ignored. Pointers into the event are no longer valid.
 void folddb_feed_event_destroy(folddb_feed_event *event);
 
-// Maintenance of a store: compact it, check whether it is whole, back it up and restore it. -------
+// Maintenance of a store: compact it, reclaim its space, check whether it is whole, back it up and 
 
 // Merges all runs of a table into one, and those of its indexes, before it returns. `progress` may
 // be NULL, and may stop it: what is merged by then stays merged. Returns whether all of it was
@@ -1198,28 +1241,64 @@ bool folddb_compact(folddb_table *table,
                     void *context,
                     char **errptr);
 
+// Reclaims the space of dead separated values at once, as long as that is worth it; a store does
+// this on its own, too. Values that were overwritten count as live until a merge has met them, as
+// folddb_compact does. Returns whether it did. `freed_bytes`, unless it is NULL, is set to the
+// bytes by which the files of values have shrunk.
+//
+// Errors: NoSpace, Poisoned, Closed; ReadOnly where the store was opened for reading; a failed
+// read or write.
+bool folddb_reclaim(folddb_store *store, uint64_t *freed_bytes, char **errptr);
+
+// Advice on the store, each a sentence or some, the most urgent first; none where all is well.
+// Otherwise as folddb_tables.
+//
+// Errors: Closed; a file that cannot be read.
+char **folddb_doctor(folddb_store *store, size_t *count, char **errptr);
+
 // Adds a backup of the store, as it is now, to the folder for backups at `to`, which is created
 // where nothing is there. Writes and reads continue. `progress` may be NULL; it is called with
 // bytes that are copied and checked. Returns whether it did: the backup is durable then, and
 // checked.
 //
+// `how` is NULL, or a line for each of these that is not the default: `keep=N`, to remove all
+// generations afterwards except the newest N, of which this is one (all stay); `copy=true`, to
+// copy files instead of linking them (`false`); `check_all=true`, to read every record of linked
+// files, too (`false`).
+//
 // Errors: AlreadyExists where `to` is something else; InvalidInput where it holds backups of
-// another store; Stopped where `progress` wants it to: no backup is added then; Locked, NoSpace,
-// Poisoned; any other failure of the operating system.
+// another store, and for a wrong line; Stopped where `progress` wants it to: no backup is added
+// then; Locked, NoSpace, Poisoned; any other failure of the operating system.
 bool folddb_backup(folddb_store *store,
                    const char *to,
+                   const char *how,
                    folddb_progress_function progress,
                    void *context,
                    char **errptr);
 
-// Creates a store at `to` from the newest backup at `from`. `options` and `progress` may be NULL;
-// this is called with bytes that are checked and copied. Returns whether it did.
+// The backups in the folder at `place`, oldest first; `count`, unless it is NULL, is set to how
+// many there are. `options` may be NULL. The list is for folddb_free. NULL where it fails.
 //
-// Errors: StoreNotFound where there is no backup; AlreadyExists where something is at `to`;
-// Corruption; Stopped where `progress` wants it to: no store is at `to` then; any other failure of
-// the operating system.
+// Errors: StoreNotFound where there is no backup; NewerFormat, Corruption; a failed read.
+folddb_backup_generation *folddb_backups(const char *place,
+                                         folddb_options *options,
+                                         size_t *count,
+                                         char **errptr);
+
+// Creates a store at `to` from a backup at `from`. `options` and `progress` may be NULL; this is
+// called with bytes that are checked and copied. Returns whether it did.
+//
+// `what` is NULL, or a line for each of these that is not the default: `generation=N` of
+// folddb_backups (the newest); `at_seq=N`, for the state at that seq (all of the generation);
+// `copy=true`, to copy files instead of linking them (`false`).
+//
+// Errors: StoreNotFound where there is no backup; InvalidInput for a wrong line, and for a
+// generation or a seq that is not there; AlreadyExists where something is at `to`; Corruption;
+// Stopped where `progress` wants it to: no store is at `to` then; any other failure of the
+// operating system.
 bool folddb_restore(const char *from,
                     const char *to,
+                    const char *what,
                     folddb_options *options,
                     folddb_progress_function progress,
                     void *context,

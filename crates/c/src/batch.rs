@@ -142,6 +142,24 @@ pub extern "C" fn folddb_batch_delete_range(
     })
 }
 
+/// Makes all keys whose bytes begin with `prefix` absent, with the batch. Otherwise as
+/// folddb_batch_put.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_batch_delete_prefix(
+    batch: *mut BatchObject,
+    table: *mut TableObject,
+    prefix: Bytes,
+    prefix_len: usize,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        gather(batch, table, |batch, table| {
+            batch.delete_prefix(&table.table, prefix.get(prefix_len, "the prefix")?);
+            Ok(())
+        })
+    })
+}
+
 /// How many ops it has; 0 where it fails, too.
 ///
 /// Errors: only a wrong handle.

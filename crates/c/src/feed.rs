@@ -15,7 +15,7 @@ use crate::callbacks::begin;
 use crate::errors::{guard, guard_silently};
 use crate::exclusive::Exclusive;
 use crate::handles::{self, Object};
-use crate::memory::{Bytes, ErrPtr, Text, put};
+use crate::memory::{Bytes, ErrPtr, Text, copy_out_texts, put};
 use crate::store::StoreObject;
 
 /// Reads a feed. One thread uses it at a time.
@@ -238,6 +238,19 @@ pub extern "C" fn folddb_feed_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_feed_destroy(feed: *mut FeedObject) {
     guard_silently(|| handles::take(feed).map(drop));
+}
+
+/// The names of the feeds of a store. Otherwise as folddb_tables.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_feeds(
+    store: *mut StoreObject,
+    count: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+) -> *mut *mut c_char {
+    guard(errptr, null_mut(), || {
+        let feeds = handles::get(store)?.0.feeds();
+        copy_out_texts(&feeds.into_iter().map(|feed| feed.name).collect::<Vec<_>>(), count)
+    })
 }
 
 /// Removes a feed, and what is held for it. Returns whether it did.

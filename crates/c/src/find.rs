@@ -1,14 +1,16 @@
 //! Secondary indexes: added, dropped, and queried.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ops::Bound;
+use std::ptr::null_mut;
 
 use folddb::{BytesFind, Error, ErrorKind, IndexRule, Result};
 
 use crate::callbacks::{Progress, ProgressFunction, begin};
 use crate::errors::guard;
 use crate::handles;
-use crate::memory::{ErrPtr, Text};
+use crate::memory::{ErrPtr, Text, copy_out_texts};
 use crate::scan::RowFunction;
 use crate::table::TableObject;
 
@@ -50,6 +52,22 @@ pub extern "C" fn folddb_index_drop(table: *mut TableObject, index: Text, errptr
     guard(errptr, false, || {
         let table = handles::get(table)?;
         table.itself()?.drop_index(index.get("the index")?).map(|()| true)
+    })
+}
+
+/// The indexes of a table, each written as folddb_index_add takes it. Otherwise as folddb_tables.
+///
+/// Errors: as folddb_index_drop, for a table at a snapshot or in a transaction.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_indexes(
+    table: *mut TableObject,
+    count: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+) -> *mut *mut c_char {
+    guard(errptr, null_mut(), || {
+        let indexes = handles::get(table)?.itself()?.indexes();
+        let rules: Vec<String> = indexes.iter().map(|index| index.rule.to_string()).collect();
+        copy_out_texts(&rules, count)
     })
 }
 

@@ -255,6 +255,19 @@ pub(crate) fn copy_out_texts(
     Ok(list)
 }
 
+/// A list of plain figures for C, in one buffer.
+///
+/// # Errors
+/// There is no memory.
+pub(crate) fn copy_out_list<T: Copy>(items: &[T], count: Option<&mut MaybeUninit<usize>>) -> Result<*mut T> {
+    let list: *mut T = copy_out(&vec![0; size_of_val(items)])?.cast(); // `malloc` aligns for any type
+    // SAFETY: the buffer has room for `items`, and was made just now, so nothing else is there.
+    // Tested by `keeping`.
+    unsafe { std::ptr::copy_nonoverlapping(items.as_ptr(), list, items.len()) };
+    put(count, items.len());
+    Ok(list)
+}
+
 /// Writes a number where it is asked for.
 pub(crate) fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {

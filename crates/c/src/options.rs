@@ -165,7 +165,11 @@ fn tune(options: Options, name: &str, value: &str) -> Result<Options> {
     })
 }
 
-fn parsed<T: std::str::FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {
+/// A value from its text.
+///
+/// # Errors
+/// It is not what `wanted` says.
+pub(crate) fn parsed<T: std::str::FromStr>(name: &str, value: &str, wanted: &str) -> Result<T> {
     value.parse().map_err(|_| unlike(name, value, wanted))
 }
 

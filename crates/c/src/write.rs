@@ -107,3 +107,28 @@ pub extern "C" fn folddb_delete_range(
         }
     })
 }
+
+/// Makes all keys whose bytes begin with `prefix` absent. Otherwise as folddb_put.
+///
+/// Errors: InvalidInput also for a hashed table, and for one with an order of its own, in which
+/// such keys are not next to each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_delete_prefix(
+    table: *mut TableObject,
+    prefix: Bytes,
+    prefix_len: usize,
+    errptr: ErrPtr<'_>,
+) -> bool {
+    guard(errptr, false, || {
+        let table = handles::get(table)?;
+        let prefix = prefix.get(prefix_len, "the prefix")?;
+        match &table.place {
+            Place::Now => table.table.delete_prefix(prefix).map(|_| true),
+            Place::Snapshot(_) => Err(table.read_only()),
+            Place::Transaction(transaction) => transaction.with(|transaction| {
+                transaction.delete_prefix(&table.table, prefix);
+                Ok(true)
+            }),
+        }
+    })
+}

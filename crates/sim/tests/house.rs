@@ -228,7 +228,7 @@ const UNSAFE: [(&str, usize, Tests); 7] = [
     ("host/src/arena.rs", 5, Tests::NextDoor),
     ("host/src/mapped.rs", 11, Tests::NextDoor),
     ("host/src/forks.rs", 6, Tests::NextDoor),
-    ("c/src/memory.rs", 10, Tests::Programs),
+    ("c/src/memory.rs", 11, Tests::Programs),
     ("c/src/callbacks.rs", 2, Tests::Programs),
     ("c/src/forks.rs", 1, Tests::Programs),
     ("jni/src/memory.rs", 2, Tests::Java),

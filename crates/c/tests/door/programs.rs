@@ -109,6 +109,16 @@ fn hashed_tables_heads_and_events() {
 }
 
 #[test]
+fn a_listener_is_told_of_reclaims_and_poison() {
+    run_all("events");
+}
+
+#[test]
+fn a_listener_is_told_of_writers_that_wait_and_of_events_that_it_has_missed() {
+    run("missed", How::Shared); // more than a thousand flushes; and a writer must be faster than the disk
+}
+
+#[test]
 fn every_function_of_the_header_is_called_by_a_program() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let files = std::fs::read_dir(folder).expect("the folder of the programs");

@@ -53,6 +53,11 @@ int main(int argc, char **argv) {
     OK(err);
     CHECK(has(names, "x", "1") && has(names, "y", NULL) && has(names, "z", NULL));
     CHECK(folddb_batch_len(batch, &err) == 0);
+    CHECK(folddb_batch_put(batch, names, S("pre1"), S(""), &err) && folddb_batch_put(batch, names, S("pq"), S(""), &err));
+    CHECK(folddb_batch_delete_prefix(batch, names, S("pre"), &err));
+    CHECK(folddb_batch_commit(batch, FOLDDB_DURABILITY_BUFFERED, &err));
+    CHECK(has(names, "pre1", NULL) && has(names, "pq", "") && folddb_delete(names, S("pq"), &err));
+    OK(err);
     /* one bad row, and nothing of it is written */
     CHECK(folddb_batch_put(batch, names, S("w"), S("5"), &err));
     CHECK(folddb_batch_fold(batch, counters, S("w"), S("not eight"), &err));
@@ -78,6 +83,8 @@ int main(int argc, char **argv) {
     folddb_reader *reader = folddb_reader_create(inside, S("x"), &err);
     CHECK(reader && folddb_reader_len(reader, &err) == 1);
     folddb_reader_destroy(reader);
+    CHECK(folddb_put(inside, S("xx"), S("8"), &err) && folddb_delete_prefix(inside, S("xx"), &err));
+    CHECK(!folddb_contains(inside, S("xx"), &err) && folddb_contains(inside, S("x"), &err));
     CHECK(folddb_delete_range(inside, S("x"), S("y"), &err) && !folddb_contains(inside, S("x"), &err));
     CHECK(!folddb_reader_create(inside, S("x"), &err) && has(names, "x", "1"));
     CHECK(folddb_put(names, S("x"), S("7"), &err));

@@ -75,6 +75,9 @@ int main(int argc, char **argv) {
     CHECK(folddb_put(visits, S("a"), number(1), 8, &err) && folddb_put(visits, S("b"), number(1), 8, &err));
     CHECK(folddb_delete_range(visits, S("a"), S("b"), &err));
     CHECK(!folddb_contains(visits, S("a"), &err) && counts(visits, "b", 1));
+    CHECK(folddb_put(visits, S("ba"), number(1), 8, &err) && folddb_put(visits, S("c"), number(1), 8, &err));
+    CHECK(folddb_delete_prefix(visits, S("b"), &err) && !folddb_contains(visits, S("b"), &err));
+    CHECK(!folddb_contains(visits, S("ba"), &err) && counts(visits, "c", 1));
 
     /* what there is */
     size_t count = 0;

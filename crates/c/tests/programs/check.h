@@ -85,9 +85,9 @@ static inline const char *number(unsigned long long value) {
 
 /* A path in the folder that the program was given. */
 static inline const char *in(const char *folder, const char *name) {
-    static char paths[4][4096];
+    static char paths[16][4096];
     static int next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 16];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
 }

@@ -18,6 +18,7 @@ static int longer(void *context, const char *key, size_t key_len, const char *ea
         return FOLDDB_FOLD_OUTCOME_FAILED;
     }
     if (same(later, later_len, "odd")) return 99;
+    if (same(later, later_len, "none")) return FOLDDB_FOLD_OUTCOME_DELETE;
     return later_len > earlier_len ? FOLDDB_FOLD_OUTCOME_KEEP_LATER : FOLDDB_FOLD_OUTCOME_KEEP_EARLIER;
 }
 
@@ -75,6 +76,14 @@ int main(int argc, char **argv) {
     CHECK(folddb_put(longest, S("f"), S("one"), &err) && folddb_fold(longest, S("f"), S("odd"), &err));
     CHECK(!folddb_get(longest, S("f"), NULL, &err));
     FAILED(err, FOLDDB_ERROR_FOLD_FAILED, "returned 99");
+
+    /* a fold that deletes leaves nothing, in memory and in runs, and later values begin again */
+    CHECK(folddb_put(longest, S("d"), S("long ago"), &err) && folddb_fold(longest, S("d"), S("none"), &err));
+    CHECK(has(longest, "d", NULL) && folddb_flush(store, &err) && has(longest, "d", NULL));
+    CHECK(folddb_fold(longest, S("d"), S("now"), &err) && has(longest, "d", "now"));
+    CHECK(folddb_fold(longest, S("d"), S("none"), &err) && folddb_compact(longest, NULL, NULL, &err));
+    CHECK(has(longest, "d", NULL));
+    OK(err);
 
     /* an iterator goes on behind a key whose fold fails */
     folddb_scan *scan = folddb_scan_create(longest, &err);

@@ -18,6 +18,68 @@ static bool stops(void *context, uint64_t done, uint64_t total) {
     return false;
 }
 
+/* Whether a store at `to`, restored as `what` says, has a value of `bob`. */
+static int restored_has(const char *from, const char *to, const char *what, const char *value) {
+    char *err = NULL;
+    CHECK(folddb_restore(from, to, what, NULL, NULL, NULL, &err));
+    OK(err);
+    folddb_store *store = folddb_open_read_only(to, NULL, &err);
+    folddb_table *people = folddb_table_open(store, "people", &err);
+    OK(err);
+    int is = has(people, "bob", value);
+    folddb_table_destroy(people);
+    CHECK(folddb_close(store, &err));
+    return is;
+}
+
+/* Some generations, of which one is restored by its number or by a seq, and old ones are removed. */
+static void generations(folddb_store *store, folddb_table *people, const char *backups, const char *folder) {
+    char *err = NULL, what[64];
+    CHECK(folddb_put(people, S("bob"), S("{\"city\":\"Rome\"}"), &err));
+    uint64_t rome = folddb_last_seq(store, &err);
+    CHECK(folddb_put(people, S("bob"), S("{\"city\":\"Paris\"}"), &err));
+    CHECK(folddb_backup(store, backups, "copy=true\ncheck_all=true\n", NULL, NULL, &err));
+    OK(err);
+    size_t count = 0;
+    folddb_backup_generation *found = folddb_backups(backups, NULL, &count, &err);
+    OK(err);
+    CHECK(count == 2 && found[0].number < found[1].number && found[0].last_seq < found[1].last_seq);
+    CHECK(found[1].last_seq == rome + 1 && found[1].files > 0 && found[1].bytes > 0 && found[1].made_ms > 0);
+    CHECK(!found[0].is_damaged && !found[1].is_damaged);
+
+    snprintf(what, sizeof what, "generation=%llu\ncopy=true", (unsigned long long)found[0].number);
+    CHECK(restored_has(backups, in(folder, "first.folddb"), what, "{\"city\":\"Basel\"}"));
+    snprintf(what, sizeof what, "at_seq=%llu", (unsigned long long)rome);
+    CHECK(restored_has(backups, in(folder, "then.folddb"), what, "{\"city\":\"Rome\"}"));
+    CHECK(restored_has(backups, in(folder, "last.folddb"), "", "{\"city\":\"Paris\"}"));
+    const char *nowhere = in(folder, "nowhere.folddb");
+    CHECK(!folddb_restore(backups, nowhere, "generation=77", NULL, NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "77");
+    CHECK(!folddb_restore(backups, nowhere, "at_seq=soon", NULL, NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "`at_seq` is a whole number, not `soon`");
+    CHECK(!folddb_restore(backups, nowhere, "keep=1", NULL, NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "not `keep`");
+    CHECK(!folddb_backup(store, backups, "keep", NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "NAME=VALUE, not `keep`");
+    CHECK(!folddb_backup(store, backups, "at_seq=1", NULL, NULL, &err));
+    FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "not `at_seq`");
+    uint64_t newest = found[1].number;
+    folddb_free(found);
+
+    CHECK(folddb_put(people, S("bob"), S("{\"city\":\"Basel\"}"), &err));
+    CHECK(folddb_backup(store, backups, "keep=1", NULL, NULL, &err));
+    found = folddb_backups(backups, NULL, &count, &err);
+    CHECK(count == 1 && found[0].number > newest);
+    folddb_free(found);
+    CHECK(!folddb_backups(nowhere, NULL, &count, &err));
+    FAILED(err, FOLDDB_ERROR_STORE_NOT_FOUND, "nowhere");
+
+    char **advice = folddb_doctor(store, &count, &err);
+    OK(err);
+    CHECK(advice != NULL && advice[count] == NULL);
+    folddb_free(advice);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     char *err = NULL;
@@ -63,7 +125,18 @@ int main(int argc, char **argv) {
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "street");
     CHECK(!folddb_index_add(people, "nonsense", NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "NAME:RULE");
+    size_t listed = 0;
+    char **list = folddb_indexes(people, &listed, &err);
+    CHECK(listed == 1 && strcmp(list[0], "city:json:/city") == 0 && list[1] == NULL);
+    folddb_free(list);
     CHECK(folddb_index_drop(people, "city", &err));
+    list = folddb_indexes(people, &listed, &err);
+    CHECK(listed == 0 && list[0] == NULL);
+    folddb_free(list);
+    list = folddb_feeds(store, &listed, &err);
+    OK(err);
+    CHECK(listed == 1 && strcmp(list[0], "copy") == 0);
+    folddb_free(list);
 
     /* what the feed gives: a batch for each write */
     int batches = 0;
@@ -130,11 +203,12 @@ int main(int argc, char **argv) {
     CHECK(folddb_stat(store, "luck", &err) == 0);
     FAILED(err, FOLDDB_ERROR_INVALID_INPUT, "there is no figure `luck`");
     const char *backups = in(argv[1], "backups");
-    CHECK(!folddb_backup(store, backups, stops, NULL, &err));
+    CHECK(!folddb_backup(store, backups, NULL, stops, NULL, &err));
     FAILED(err, FOLDDB_ERROR_STOPPED, "");
     told = 0;
-    CHECK(folddb_backup(store, backups, goes_on, &told, &err) && told > 0);
+    CHECK(folddb_backup(store, backups, NULL, goes_on, &told, &err) && told > 0);
     OK(err);
+    generations(store, people, backups, argv[1]);
     folddb_table_destroy(people);
     CHECK(folddb_close(store, &err));
 
@@ -144,10 +218,10 @@ int main(int argc, char **argv) {
     CHECK(folddb_verify(path, NULL, true, &findings, goes_on, &told, &err) && findings == 0 && told > 0);
     OK(err);
     const char *copy = in(argv[1], "copy.folddb");
-    CHECK(!folddb_restore(backups, copy, NULL, stops, NULL, &err));
+    CHECK(!folddb_restore(backups, copy, NULL, NULL, stops, NULL, &err));
     FAILED(err, FOLDDB_ERROR_STOPPED, "");
     told = 0;
-    CHECK(folddb_restore(backups, copy, NULL, goes_on, &told, &err) && told > 0);
+    CHECK(folddb_restore(backups, copy, NULL, NULL, goes_on, &told, &err) && told > 0);
     store = folddb_open(copy, NULL, &err);
     OK(err);
     people = folddb_table_open(store, "people", &err);
@@ -164,7 +238,7 @@ int main(int argc, char **argv) {
     CHECK(!folddb_table_open_or_create(store, "towns", "value=json\nindex=town:json:/place", &err));
     FAILED(err, FOLDDB_ERROR_RULES_MISMATCH, "town");
     CHECK(folddb_close(store, &err));
-    CHECK(!folddb_restore(backups, copy, NULL, NULL, NULL, &err));
+    CHECK(!folddb_restore(backups, copy, NULL, NULL, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_ALREADY_EXISTS, "copy.folddb");
     CHECK(!folddb_verify(in(argv[1], "nowhere"), NULL, false, NULL, NULL, NULL, &err));
     FAILED(err, FOLDDB_ERROR_STORE_NOT_FOUND, "nowhere");

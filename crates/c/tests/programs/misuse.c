@@ -129,6 +129,8 @@ int main(int argc, char **argv) {
     FAILED(err, FOLDDB_ERROR_READ_ONLY, "as a snapshot sees it");
     CHECK(!folddb_delete_range(then, S("a"), S("b"), &err));
     FAILED(err, FOLDDB_ERROR_READ_ONLY, "as a snapshot sees it");
+    CHECK(!folddb_delete_prefix(then, S("a"), &err));
+    FAILED(err, FOLDDB_ERROR_READ_ONLY, "as a snapshot sees it");
     folddb_batch_destroy(batch);
 
     /* a transaction that is over */
