@@ -25,6 +25,7 @@ mod records;
 mod rules;
 mod custom;
 mod shared;
+mod events;
 mod settings;
 mod exclusive;
 mod place;
@@ -63,7 +64,7 @@ mod _folddb {
     #[pymodule_export]
     use crate::forks::_forked;
     #[pymodule_export]
-    use crate::maintenance::{restore, verify};
+    use crate::maintenance::{backups, restore, verify};
     #[pymodule_export]
     use crate::open_stores::_close_all;
     #[pymodule_export]

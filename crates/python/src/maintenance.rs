@@ -1,11 +1,11 @@
-//! Maintenance of a store: check it, back it up and restore it.
+//! Maintenance of a store: check it, reclaim its space, back it up and restore it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use folddb::maintenance::{
-    BackupOptions, BackupReport, ByteProgress, RestoreOptions, Severity, VerifyOptions,
+    BackupOptions, BackupReport, ByteProgress, Generation, RestoreOptions, Severity, VerifyOptions,
 };
 use folddb::{Seq, Store};
 use pyo3::prelude::*;
@@ -53,11 +53,10 @@ pub(crate) fn backup<'py>(
     py: Python<'py>,
     store: &Store,
     to: PathBuf,
-    keep: Option<usize>,
+    options: BackupOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let progress = Progress::new(progress);
-    let options = BackupOptions::default().keep(keep);
     let report = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);
     let report: BackupReport = progress.result(detached(py, || store.backup_with(to, &options, report)))?;
     let told = PyDict::new(py);
@@ -71,21 +70,59 @@ pub(crate) fn backup<'py>(
     Ok(told)
 }
 
+/// The backups in a directory, oldest first, as dicts. `damage` says why one cannot be restored.
+#[pyfunction]
+#[pyo3(signature = (place, **settings))]
+pub(crate) fn backups<'py>(
+    py: Python<'py>,
+    place: PathBuf,
+    settings: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let options = options(settings)?;
+    let found = detached(py, || Store::backups(place, &options))?;
+    let told = |of: Generation| {
+        let told = PyDict::new(py);
+        told.set_item("generation", of.number)?;
+        told.set_item("path", of.path)?;
+        told.set_item("made", of.made)?;
+        told.set_item("first_seq", u64::from(of.first_seq))?;
+        told.set_item("last_seq", u64::from(of.last_seq))?;
+        told.set_item("files", of.files)?;
+        told.set_item("bytes", of.bytes)?;
+        told.set_item("damage", of.damage)?;
+        Ok(told)
+    };
+    found.into_iter().map(told).collect()
+}
+
+/// Reclaims the space of dead values at once, as long as that is worth it.
+pub(crate) fn reclaim<'py>(py: Python<'py>, store: &Store) -> PyResult<Bound<'py, PyDict>> {
+    let report = detached(py, || store.reclaim())?;
+    let told = PyDict::new(py);
+    told.set_item("bytes_before", report.bytes_before)?;
+    told.set_item("bytes_after", report.bytes_after)?;
+    told.set_item("bytes_copied", report.bytes_copied)?;
+    told.set_item("left_alone", report.left_alone)?;
+    Ok(told)
+}
+
 /// Creates a store from a backup: the latest, or the one of this generation; as it was at a seq, if
-/// the backups have the log of that time. `progress` is called with the bytes done and the total;
+/// the backups have the log of that time. Files are linked where that is possible, unless `copy` is
+/// true. `progress` is called with the bytes done and the total;
 /// if it raises, no store is made.
 #[pyfunction]
-#[pyo3(signature = (backups, to, *, generation = None, at_seq = None, progress = None, **settings))]
+#[pyo3(signature = (backups, to, *, generation = None, at_seq = None, copy = false, progress = None, **settings))]
 pub(crate) fn restore<'py>(
     py: Python<'py>,
     backups: PathBuf,
     to: PathBuf,
     generation: Option<u64>,
     at_seq: Option<u64>,
+    copy: bool,
     progress: Option<Py<PyAny>>,
     settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let what = RestoreOptions::default().generation(generation).at_seq(at_seq.map(Seq::from));
+    let what = RestoreOptions::default().generation(generation).at_seq(at_seq.map(Seq::from)).copy(copy);
     let options = options(settings)?;
     let progress = Progress::new(progress);
     let told = |at: ByteProgress| progress.report(at.bytes_done, at.bytes_total);

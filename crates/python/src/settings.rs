@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use crate::convert::shown;
 use crate::custom::CustomFold;
 use crate::errors::invalid;
+use crate::events::listener;
 use crate::shared::SharedOf;
 
 /// `buffered`, `process` or `sync`.
@@ -80,6 +81,7 @@ fn set(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Optio
             _ => return Err(invalid("background is threads or manual")),
         }),
         "folds" => custom_folds(options, value)?,
+        "on_event" if value.is_callable() => options.on_event(listener(value.clone().unbind())),
         "shared" => options.shared(value.cast::<SharedOf>()?.get().shared()?),
         tuned => tune(options, tuned, value)?,
     })

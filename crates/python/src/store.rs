@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use folddb::maintenance::BackupOptions;
 use folddb::table_rules::TableRules;
 use folddb::{Durability, Error, ErrorKind, FeedOptions, Options, Result, Store};
 use pyo3::prelude::*;
@@ -229,16 +230,28 @@ impl StoreOf {
     }
 
     /// Adds a backup of the store, as it is now, to a directory of backups. Writes and reads
-    /// continue.
-    #[pyo3(signature = (to, *, keep = None, progress = None))]
+    /// continue. `keep` removes all generations afterwards but the newest ones, of which this is
+    /// one. Files are linked where that is possible, unless `copy` is true; `check_all` reads every
+    /// record of linked files, too.
+    #[pyo3(signature = (to, *, keep = None, copy = false, check_all = false, progress = None))]
     fn backup<'py>(
         &self,
         py: Python<'py>,
         to: PathBuf,
         keep: Option<usize>,
+        copy: bool,
+        check_all: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        maintenance::backup(py, self.store()?, to, keep, progress)
+        let options = BackupOptions::default().keep(keep).copy(copy).check_all(check_all);
+        maintenance::backup(py, self.store()?, to, options, progress)
+    }
+
+    /// Reclaims the space of dead separated values at once, as long as that is worth it; a store
+    /// does this on its own, too. Values that were overwritten count as live until a merge has met
+    /// them, as `compact` does. Returns the bytes of the files before and after.
+    fn reclaim<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        maintenance::reclaim(py, self.store()?)
     }
 
     /// Advice on the store, in words.

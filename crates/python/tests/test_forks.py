@@ -152,6 +152,25 @@ def test_a_fork_beside_threads_that_iterate_gives_an_error_and_no_wait(path):
             thread.join()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_stream_of_arrow_that_was_begun_before_a_fork_is_refused_in_the_child(path):
+    pa = pytest.importorskip("pyarrow")
+    with folddb.create(path) as store:
+        counts = store.table("counts", key=int, fold="sum:i64")
+        rows = 150_000  # more than two batches
+        counts.fold_many(list(range(rows)), [1] * rows)
+        begun = pa.RecordBatchReader.from_stream(counts.scan())
+        fresh = pa.RecordBatchReader.from_stream(counts.scan())
+        given = begun.read_next_batch().num_rows
+        assert 0 < given < rows
+        for reader in (begun, fresh):
+            said = in_child(lambda: str(reader.read_next_batch().num_rows))
+            assert "the store was opened before this process was forked" in said, said
+            assert in_child(lambda: str(reader.schema.names)) == "['key', 'value']"
+        assert given + sum(batch.num_rows for batch in begun) == rows
+        assert sum(batch.num_rows for batch in fresh) == rows
+
+
 # What needs no store, and answers in a child, too.
 ANSWERS = {
     "Store.__enter__", "Batch.__enter__", "Transaction.__enter__", "Snapshot.__enter__", "Rows.__iter__",
@@ -179,7 +198,7 @@ def handles_of(path, tmp_path):
             "path": None, "last_seq": None, "table": t, "__getitem__": t, "__contains__": t, "create_table": ("n",),
             "drop_table": t, "tables": (), "batch": (), "snapshot": (), "transaction": (), "feed": ("f2",),
             "transact": (lambda _: None,), "feeds": (), "drop_feed": ("f",), "backup": (tmp_path / "b",), "doctor": (),
-            "stats": (), "plot_tiers": (), "_repr_html_": (), "sync": (), "flush": (), "settle": (), "refresh": (),
+            "reclaim": (), "stats": (), "plot_tiers": (), "_repr_html_": (), "sync": (), "flush": (), "settle": (), "refresh": (),
             "close": (), "__enter__": (), "__exit__": (None, None, None), "__repr__": (),
         },
         table: {

@@ -153,6 +153,92 @@ def test_a_store_is_backed_up_restored_and_verified(tmp_path, path, store, count
     assert report["is_clean"] and report["tables"] == 1 and report["damage"] == []
 
 
+def test_a_backup_is_restored_by_its_generation_or_as_of_a_seq(tmp_path, store, counts):
+    place = tmp_path / "backups"
+    store.backup(place)
+    seqs = [counts.fold("a", 1) for _ in range(3)]
+    store.backup(place, copy=True, check_all=True)
+    first, second = folddb.backups(place)
+    assert (first["generation"], second["generation"], second["last_seq"]) == (1, 2, seqs[-1])
+    assert second["made"] > first["made"] - datetime.timedelta(hours=1) and second["damage"] is None
+    for name, what, value in [
+        ("first", {"generation": 1}, None),
+        ("then", {"at_seq": seqs[1], "copy": True}, 2),
+        ("last", {}, 3),
+    ]:
+        report = folddb.restore(place, tmp_path / name, **what)
+        assert report["generation"] == what.get("generation", 2)
+        with folddb.open_read_only(tmp_path / name) as copy:
+            assert copy["counts"].get("a") == value
+    assert store.backup(place, keep=1)["removed"] == [1, 2]
+    assert [backup["generation"] for backup in folddb.backups(place)] == [3]
+    with pytest.raises(errors.StoreNotFound):
+        folddb.backups(tmp_path / "nowhere")
+
+
+def overwrite(blobs):
+    """Leaves files of which few values are alive."""
+    for round in range(3):
+        blobs.update({number: bytes([round]) * 3000 for number in range(200) if round == 0 or number % 10})
+    blobs.compact()
+
+
+def test_space_is_reclaimed_on_request(path):
+    with folddb.create(path, background="manual", value_segment_bytes=1 << 16) as store:
+        blobs = store.table("blobs", key=int, separate=1000)
+        overwrite(blobs)
+        report = store.reclaim()
+        assert report["bytes_before"] - report["bytes_after"] > 200 * 3000
+        assert report["bytes_copied"] > 0 and report["left_alone"] == []
+        assert store.reclaim()["bytes_copied"] == 0
+        assert blobs[100] == b"\0" * 3000 and blobs[101] == b"\2" * 3000
+
+
+def test_a_listener_is_told_what_a_store_does(path):
+    told = []
+    with folddb.create(path, background="manual", value_segment_bytes=1 << 16, on_event=told.append) as store:
+        table = store.table("t", key=int, separate=1000)
+        for _ in range(5):
+            table.update({number: b"x" * 3000 for number in range(100)})
+            store.flush()
+        overwrite(table)
+        store.reclaim()
+    of = {event["kind"]: event for event in told}
+    assert set(of) == {"flush", "merge", "reclaim"}
+    assert sum(event["records"] for event in told if event["kind"] == "flush") >= 500
+    assert of["merge"]["table"] == "t" and of["merge"]["runs"] > 1 and of["merge"]["plan"]
+    assert of["reclaim"]["bytes_freed"] > 0 and of["flush"]["took_s"] > 0
+    with pytest.raises(errors.InvalidInput, match="on_event"):
+        folddb.open(path, on_event=7)
+
+
+def test_a_listener_that_raises_or_calls_the_store_harms_nothing(path, monkeypatch):
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_value))
+    with folddb.create(path, on_event=lambda event: table.count()) as store:
+        table = store.table("t", key=int, fold="sum:u64")
+        table.fold(1, 1)
+        store.flush()
+        store.settle()
+        assert table[1] == 1
+    assert raised and all("a listener must not call a store" in str(error) for error in raised)
+
+
+def test_progress_is_a_line_of_tqdm(tmp_path, store, counts):
+    tqdm = pytest.importorskip("tqdm")
+    counts.update({f"{number:05}": number for number in range(20_000)})
+    shown = io.StringIO()
+    with tqdm.tqdm(total=0, file=shown, unit="B", mininterval=0) as bar:
+
+        def told(done, total):
+            bar.total = total
+            bar.update(done - bar.n)
+
+        store.backup(tmp_path / "backups", progress=told)
+        assert bar.n == bar.total > 0
+    assert "100%" in shown.getvalue()
+
+
 def test_long_work_tells_its_progress_and_ends_where_that_raises(tmp_path, store, counts):
     counts.update({f"{number:05}": number for number in range(20_000)})
     store.flush()

@@ -12,7 +12,7 @@ The page `docs/PYTHON.md` of the project has the rest.
 
 import atexit as _atexit
 import os as _os
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._folddb import (
     Batch,
@@ -33,10 +33,16 @@ from ._folddb import (
     _open,
     _open_read_only,
     _open_secondary,
+    backups,
     restore,
     verify,
 )
 from .errors import Error
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._folddb import _Settings
 
 __all__ = [
     "Batch",
@@ -52,6 +58,7 @@ __all__ = [
     "Store",
     "Table",
     "Transaction",
+    "backups",
     "create",
     "fold",
     "open",
@@ -92,7 +99,7 @@ def fold(
     return of
 
 
-def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: Any) -> Store:
+def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: "Unpack[_Settings]") -> Store:
     """Opens a store, to read it and to write to it.
 
     It must exist, unless `create` is true. Settings have the names that they have in Rust:
@@ -101,17 +108,17 @@ def open(path: "str | _os.PathLike[str]", *, create: bool = False, **settings: A
     return _open(path, create=create, **settings)
 
 
-def create(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+def create(path: "str | _os.PathLike[str]", **settings: "Unpack[_Settings]") -> Store:
     """Creates a store in a directory that does not exist yet, or is empty, and opens it."""
     return _create(path, **settings)
 
 
-def open_read_only(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+def open_read_only(path: "str | _os.PathLike[str]", **settings: "Unpack[_Settings]") -> Store:
     """Opens a store to read it while no process writes: nothing on disk changes."""
     return _open_read_only(path, **settings)
 
 
-def open_secondary(path: "str | _os.PathLike[str]", **settings: Any) -> Store:
+def open_secondary(path: "str | _os.PathLike[str]", **settings: "Unpack[_Settings]") -> Store:
     """Opens a store to read it while another process may write to it.
 
     It shows the store as it was when it was opened; `refresh` opens it again.

@@ -3,7 +3,25 @@
 import io
 import os
 from datetime import datetime, timedelta
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union, final
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypedDict,
+    TypeVar,
+    Union,
+    final,
+)
+from uuid import UUID
+
+from typing_extensions import Unpack
 
 from .records import Aggregate, Head, HistoryEntry
 from .streams import ValueWriter
@@ -12,6 +30,125 @@ _Path = Union[str, "os.PathLike[str]"]
 _Progress = Callable[[int, int], object]
 _Moment = Union[int, datetime]
 _R = TypeVar("_R")
+_Durability = Literal["buffered", "process", "sync"]
+_Element = Union[str, type[str], type[bytes], type[int], type[float], type[bool], type[UUID], type[tuple[Any, ...]]]
+_Key = Union[_Element, Tuple["_Key", ...]]
+_FieldFold = Union[str, Mapping[str, "_FieldFold"]]
+
+class _Rules(TypedDict, total=False):
+    """The rules of a table: see docs/PYTHON.md."""
+
+    rules: str
+    key: _Key
+    key_names: Sequence[str]
+    fold: Union[_FieldFold, CustomFold]
+    value: Union[str, type[str], type[bytes], type[int], type[float], type[bool], type[dict[Any, Any]], type[list[Any]]]
+    kind: Literal["sorted", "hashed"]
+    order: str
+    separate: Optional[int]
+    expire: Union[timedelta, str, None]
+    keep: Union[int, timedelta, str]
+    head: str
+    index: Union[Mapping[str, str], List[str], str]
+    compression: Literal["none", "lz4"]
+    value_placement: Literal["segments", "files"]
+    block_bytes: int
+    filter_bits: int
+    summaries: bool
+    archive_log: bool
+
+class _Event(TypedDict, total=False):
+    """What a store has done or met. `kind` is always there, and the rest as the kind has it."""
+
+    kind: Literal["flush", "merge", "reclaim", "stall", "poison", "missed", "other"]
+    table: str
+    records: int
+    memory_bytes: int
+    plan: str
+    runs: int
+    bytes_in: int
+    records_in: int
+    records_out: int
+    segments: int
+    bytes_copied: int
+    bytes_freed: int
+    cause: Literal["memory_full", "range_deletes", "other"]
+    error: str
+    message: str
+    events: int
+    took_s: float
+
+class _Settings(TypedDict, total=False):
+    """The settings of a store, by the names that they have in Rust."""
+
+    memory_bytes: int
+    disk_bytes_max: Optional[int]
+    disk_reserve_bytes: int
+    snapshot_age_max: Optional[timedelta]
+    deletes_age_max: Optional[timedelta]
+    durability: _Durability
+    background: Literal["threads", "manual"]
+    folds: Iterable[CustomFold]
+    on_event: Callable[[_Event], object]
+    shared: Shared
+    merge_factor: int
+    part_bytes: int
+    open_files_max: int
+    index_bytes_max: Optional[int]
+    lock_in_memory: bool
+    mapped_log: bool
+    segment_bytes: int
+    value_segment_bytes: int
+    stream_piece_bytes: int
+    values_direct: bool
+    value_space_max: float
+    snapshot_files_after: timedelta
+
+class _BackupReport(TypedDict):
+    generation: int
+    path: _Path
+    first_seq: int
+    last_seq: int
+    copied_bytes: int
+    linked_bytes: int
+    removed: List[int]
+
+class _Backup(TypedDict):
+    generation: int
+    path: _Path
+    made: datetime
+    first_seq: int
+    last_seq: int
+    files: int
+    bytes: int
+    damage: Optional[str]
+
+class _RestoreReport(TypedDict):
+    generation: int
+    last_seq: int
+
+class _ReclaimReport(TypedDict):
+    bytes_before: int
+    bytes_after: int
+    bytes_copied: int
+    left_alone: List[str]
+
+class _TableStats(TypedDict):
+    keys_estimate: int
+    records: int
+    disk_bytes: int
+    memtable_bytes: int
+    index_bytes: Optional[int]
+    runs: int
+
+class _VerifyReport(TypedDict):
+    is_clean: bool
+    damage: List[str]
+    unfit: List[str]
+    notes: List[str]
+    tables: int
+    records: int
+    bytes: int
 
 @final
 class Store:
@@ -23,14 +160,14 @@ class Store:
     def path(self) -> _Path: ...
     @property
     def last_seq(self) -> int: ...
-    def table(self, name: str, **rules: Any) -> Table: ...
-    def create_table(self, name: str, **rules: Any) -> Table: ...
+    def table(self, name: str, **rules: Unpack[_Rules]) -> Table: ...
+    def create_table(self, name: str, **rules: Unpack[_Rules]) -> Table: ...
     def drop_table(self, name: str) -> None: ...
     def tables(self) -> List[str]: ...
-    def batch(self, *, durability: Optional[str] = None) -> Batch: ...
+    def batch(self, *, durability: Optional[_Durability] = None) -> Batch: ...
     def snapshot(self, as_of: Optional[_Moment] = None) -> Snapshot: ...
-    def transaction(self, *, durability: Optional[str] = None) -> Transaction: ...
-    def transact(self, work: Callable[[Transaction], _R], *, durability: Optional[str] = None) -> _R: ...
+    def transaction(self, *, durability: Optional[_Durability] = None) -> Transaction: ...
+    def transact(self, work: Callable[[Transaction], _R], *, durability: Optional[_Durability] = None) -> _R: ...
     def feed(
         self,
         name: str,
@@ -43,8 +180,15 @@ class Store:
     def feeds(self) -> List[str]: ...
     def drop_feed(self, name: str) -> None: ...
     def backup(
-        self, to: _Path, *, keep: Optional[int] = None, progress: Optional[_Progress] = None
-    ) -> dict[str, Any]: ...
+        self,
+        to: _Path,
+        *,
+        keep: Optional[int] = None,
+        copy: bool = False,
+        check_all: bool = False,
+        progress: Optional[_Progress] = None,
+    ) -> _BackupReport: ...
+    def reclaim(self) -> _ReclaimReport: ...
     def doctor(self) -> List[str]: ...
     def stats(self) -> dict[str, dict[str, float]]: ...
     def plot_tiers(self, axes: Any = None) -> Any: ...
@@ -118,9 +262,9 @@ class Table:
     def reader(self, key: Any) -> Optional[io.BufferedReader]: ...
     def writer(self, key: Any) -> ValueWriter: ...
     def compact(self, progress: Optional[_Progress] = None) -> None: ...
-    def stats(self) -> dict[str, Any]: ...
+    def stats(self) -> _TableStats: ...
     def runs(self) -> List[dict[str, int]]: ...
-    def with_durability(self, durability: str) -> Table: ...
+    def with_durability(self, durability: _Durability) -> Table: ...
     def with_type(self, cls: Optional[Callable[..., Any]]) -> Table: ...
     def with_lifetime(self, lifetime: Union[timedelta, datetime, None]) -> Table: ...
     def _repr_html_(self) -> str: ...
@@ -251,18 +395,20 @@ def restore(
     *,
     generation: Optional[int] = None,
     at_seq: Optional[int] = None,
+    copy: bool = False,
     progress: Optional[_Progress] = None,
-    **settings: Any,
-) -> dict[str, Any]: ...
+    **settings: Unpack[_Settings],
+) -> _RestoreReport: ...
+def backups(place: _Path, **settings: Unpack[_Settings]) -> List[_Backup]: ...
 def verify(
-    path: _Path, *, deep: bool = False, progress: Optional[_Progress] = None, **settings: Any
-) -> dict[str, Any]: ...
+    path: _Path, *, deep: bool = False, progress: Optional[_Progress] = None, **settings: Unpack[_Settings]
+) -> _VerifyReport: ...
 def _forked() -> None: ...
 def _close_all() -> None: ...
-def _open(path: _Path, *, create: bool = False, **settings: Any) -> Store: ...
-def _create(path: _Path, **settings: Any) -> Store: ...
-def _open_read_only(path: _Path, **settings: Any) -> Store: ...
-def _open_secondary(path: _Path, **settings: Any) -> Store: ...
+def _open(path: _Path, *, create: bool = False, **settings: Unpack[_Settings]) -> Store: ...
+def _create(path: _Path, **settings: Unpack[_Settings]) -> Store: ...
+def _open_read_only(path: _Path, **settings: Unpack[_Settings]) -> Store: ...
+def _open_secondary(path: _Path, **settings: Unpack[_Settings]) -> Store: ...
 
 __all__ = [
     "Columns",
@@ -270,6 +416,7 @@ __all__ = [
     "Feed",
     "Find",
     "_forked",
+    "backups",
     "restore",
     "verify",
     "_close_all",
