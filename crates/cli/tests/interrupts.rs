@@ -7,10 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::Place;
-
-/// Longer than any machine needs for a few rows.
-const PATIENCE: Duration = Duration::from_secs(60);
+use support::{PATIENCE, Place, Screen};
 
 fn interrupt(child: &Child) {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
@@ -224,65 +221,6 @@ fn an_interrupted_import_says_how_many_rows_are_in() {
     assert_eq!(said, "imported 2 rows into t, then stopped by Ctrl-C\n");
     drop(pipe);
     assert_eq!(place.done(&["count", "s", "t"]), "2\n");
-}
-
-/// A program at a terminal, which `script` provides.
-#[cfg(target_os = "linux")]
-struct Screen {
-    script: Child,
-    keys: std::process::ChildStdin,
-    shown: std::sync::Arc<std::sync::Mutex<String>>,
-}
-
-#[cfg(target_os = "linux")]
-impl Screen {
-    /// Starts a line of `sh`; none where there is no `script`.
-    fn of(place: &Place, line: &str) -> Option<Screen> {
-        let mut script = Command::new("script");
-        script.args(["-qefc", line, "/dev/null"]).current_dir(place.path()).env("HOME", place.path());
-        script.env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let Ok(mut script) = script.spawn() else {
-            eprintln!("there is no `script` to make a terminal with: nothing is tried");
-            return None;
-        };
-        let (keys, mut out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
-        let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
-        let shows = std::sync::Arc::clone(&shown);
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(len @ 1..) = out.read(&mut bytes) {
-                let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
-                shows.lock().expect("nobody panicked").push_str(&text);
-            }
-        });
-        Some(Screen { script, keys, shown })
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
-    }
-
-    /// Waits until something was shown this many times.
-    fn shows(&self, what: &str, times: usize) {
-        let since = Instant::now();
-        loop {
-            let shown = self.shown.lock().expect("nobody panicked").clone();
-            if shown.matches(what).count() >= times {
-                return;
-            }
-            assert!(since.elapsed() < PATIENCE, "`{what}` is not shown {times} times: {shown}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn ends_well(self) {
-        self.ends_with(0);
-    }
-
-    fn ends_with(mut self, code: i32) {
-        let ended = self.script.wait().expect("it ends").code();
-        assert_eq!(ended, Some(code), "{}", self.shown.lock().expect("nobody panicked"));
-    }
 }
 
 /// At a terminal that moves no cursor, Ctrl-C drops the line that is being typed, any number of

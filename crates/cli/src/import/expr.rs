@@ -59,6 +59,17 @@ impl Expr {
         }
     }
 
+    /// Whether it gives numbers only.
+    fn is_number(&self) -> bool {
+        use Operator::{Minus, Modulo, Over, Plus, Times};
+        match self {
+            Expr::Constant(Value::Whole(_) | Value::Float(_)) | Expr::Minus(_) => true,
+            Expr::Two(Plus | Minus | Times | Over | Modulo, _) => true,
+            Expr::Call(function, _) => function.gives_numbers(),
+            _ => false,
+        }
+    }
+
     /// Finds its columns.
     pub(crate) fn bind<E>(&mut self, find: &mut impl FnMut(&str) -> Result<Slot, E>) -> Result<(), E> {
         match self {

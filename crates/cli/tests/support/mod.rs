@@ -2,9 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The program.
 pub(crate) const FOLDDB: &str = env!("CARGO_BIN_EXE_folddb");
@@ -129,6 +130,66 @@ impl Shell {
     pub(crate) fn end(mut self) {
         drop(self.lines);
         assert!(self.child.wait().expect("the shell ends").success());
+    }
+}
+
+/// Longer than any machine needs for a few rows.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program at a terminal, which `script` provides.
+pub(crate) struct Screen {
+    script: Child,
+    keys: ChildStdin,
+    shown: std::sync::Arc<std::sync::Mutex<String>>,
+}
+
+impl Screen {
+    /// Starts a line of `sh`; none where there is no `script`.
+    pub(crate) fn of(place: &Place, line: &str) -> Option<Screen> {
+        let mut script = Command::new("script");
+        script.args(["-qefc", line, "/dev/null"]).current_dir(place.path()).env("HOME", place.path());
+        script.env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut script) = script.spawn() else {
+            eprintln!("there is no `script` to make a terminal with: nothing is tried");
+            return None;
+        };
+        let (keys, mut out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
+        let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+        let shows = std::sync::Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(len @ 1..) = out.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
+                shows.lock().expect("nobody panicked").push_str(&text);
+            }
+        });
+        Some(Screen { script, keys, shown })
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits until something was shown this many times.
+    pub(crate) fn shows(&self, what: &str, times: usize) {
+        let since = Instant::now();
+        loop {
+            let shown = self.shown.lock().expect("nobody panicked").clone();
+            if shown.matches(what).count() >= times {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "`{what}` is not shown {times} times: {shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn ends_well(self) {
+        self.ends_with(0);
+    }
+
+    pub(crate) fn ends_with(mut self, code: i32) {
+        let ended = self.script.wait().expect("it ends").code();
+        assert_eq!(ended, Some(code), "{}", self.shown.lock().expect("nobody panicked"));
     }
 }
 

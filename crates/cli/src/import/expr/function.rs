@@ -109,6 +109,12 @@ impl Function {
         }
     }
 
+    /// Whether it gives numbers only.
+    pub(super) fn gives_numbers(&self) -> bool {
+        use Function::{Abs, Bucket, Ceil, Floor, Number, Round};
+        self.kind() == Kind::Whole || matches!(self, Abs | Floor | Ceil | Round | Bucket | Number)
+    }
+
     /// The function of this name for these arguments, of which the constants are known, and how
     /// many of them it is called with.
     pub(super) fn of(

@@ -121,11 +121,16 @@ impl Reader<'_> {
             ">=" => Operator::GreaterOrEqual,
             _ => {
                 self.wants("[")?;
-                let list = Expr::List(self.list("]")?);
+                let items = self.list("]")?;
+                items.iter().try_for_each(|item| comparable(&left, item, false))?;
+                let list = Expr::List(items);
                 return Ok(Expr::Two(Operator::In, Box::new((left, list))));
             }
         };
-        Ok(Expr::Two(operator, Box::new((left, self.sum()?))))
+        let right = self.sum()?;
+        let is_order = !matches!(operator, Operator::Equal | Operator::NotEqual);
+        comparable(&left, &right, is_order)?;
+        Ok(Expr::Two(operator, Box::new((left, right))))
     }
 
     fn sum(&mut self) -> Result<Expr, String> {
@@ -220,4 +225,22 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Refuses a comparison of a number with a text that is none, which is never equal, and the order
+/// of a field and a number in quotes, which would be that of texts.
+fn comparable(left: &Expr, right: &Expr, is_order: bool) -> Result<(), String> {
+    for (one, two) in [(left, right), (right, left)] {
+        let Expr::Constant(Value::Text(text)) = two else { continue };
+        let is_number = Value::Text(text.as_ref().into()).float().is_ok();
+        if one.is_number() && !is_number {
+            return Err(format!("a number is never the text \"{text}\""));
+        }
+        if is_number && (one.is_number() || is_order && matches!(one, Expr::Column { .. })) {
+            return Err(format!(
+                "\"{text}\" is a text, and \"9\" comes after \"10\": numbers stand without quotes"
+            ));
+        }
+    }
+    Ok(())
 }

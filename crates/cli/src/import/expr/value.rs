@@ -185,14 +185,13 @@ impl<'a> Value<'a> {
         Ok(Value::Bool(false))
     }
 
+    /// Compares two values.
+    ///
+    /// # Errors
+    /// A number is compared with a text that is none: false would leave the row out, and say
+    /// nothing.
     pub(crate) fn compare(self, how: Operator, other: Value<'_>) -> Result<Value<'a>, String> {
-        let is_equality = matches!(how, Operator::Equal | Operator::NotEqual);
-        let order = match self.order(&other) {
-            Ok(None) => return Ok(Value::Null),
-            Ok(Some(order)) => order,
-            Err(_) if is_equality => return Ok(Value::Bool(how == Operator::NotEqual)), // a text is no number
-            Err(wrong) => return Err(wrong),
-        };
+        let Some(order) = self.order(&other)? else { return Ok(Value::Null) };
         Ok(Value::Bool(match how {
             Operator::Equal => order.is_eq(),
             Operator::NotEqual => order.is_ne(),
@@ -222,8 +221,23 @@ impl<'a> Value<'a> {
                 let order = other.truth()?.map(|other| truth.cmp(&other));
                 Ok(if matches!(self, Value::Bool(_)) { order } else { order.map(Ordering::reverse) })
             }
-            (one, two) => Ok(one.number()?.zip(two.number()?).and_then(|(one, two)| numbers(one, two))),
+            // The one that is no number is no truth either.
+            (Value::Bool(_), other) | (other, Value::Bool(_)) => other.truth().map(|_| None),
+            (one, two) => {
+                let (of_one, of_two) = (one.compared()?, two.compared()?);
+                Ok(of_one.zip(of_two).and_then(|(one, two)| numbers(one, two)))
+            }
         }
+    }
+
+    /// The number that is compared with another one.
+    fn compared(&self) -> Result<Option<Number>, String> {
+        self.number().map_err(|wrong| match self {
+            Value::Field(_) | Value::Text(_) => {
+                format!("{wrong} (texts are compared with a text in quotes: code == \"7\")")
+            }
+            _ => wrong,
+        })
     }
 }
 
