@@ -3,6 +3,7 @@
 
 pub(crate) mod tape;
 pub(crate) mod ledger;
+pub(crate) mod ahead;
 pub(crate) mod sink;
 pub(crate) mod unpack;
 pub(crate) mod lines;
@@ -14,5 +15,7 @@ pub(crate) mod rows;
 pub(crate) mod times;
 pub(crate) mod expr;
 pub(crate) mod mapping;
+pub(crate) mod pieces;
+pub(crate) mod parallel;
 pub(crate) mod bad_rows;
 pub(crate) mod report;

@@ -116,6 +116,69 @@ fn kill_at(moments: u32) {
     }
 }
 
+/// Kills imports of a file that is read in pieces, on all cores, at this many moments.
+fn kill_large_at(moments: u32) {
+    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    let place = Place::new();
+    let (mut text, mut sums) = ("k,n\n".to_owned(), BTreeMap::new());
+    for row in 0..FILES * ROWS * 5 {
+        // Keys that come back soon, and late; some rows are on several lines.
+        let (key, n) = (format!("a key of some length {}", row * 31 % 70_001), row % 7 + 1);
+        let end = if row % 1000 == 0 { "\n" } else { "" };
+        text.push_str(&format!("\"{key}{end}\",{n}\n"));
+        *sums.entry(key + end).or_default() += n;
+    }
+    place.write("in", text);
+    let rows: u64 = FILES * ROWS * 5;
+    let held = || -> (u64, BTreeMap<String, u64>) {
+        let out = place.done(&["export", "s", "t", "--format", "ndjson"]);
+        let (mut rows, mut sums) = (0, BTreeMap::new());
+        for line in out.lines() {
+            let row: serde_json::Value = serde_json::from_str(line).expect("a row of JSON");
+            let (key, value) = (row["key"].as_str().expect("a key"), &row["value"]);
+            rows += value["rows"].as_u64().expect("rows");
+            sums.insert(key.to_owned(), value["n"].as_u64().expect("a sum"));
+        }
+        (rows, sums)
+    };
+    let began = Instant::now();
+    place.done(&IMPORT);
+    let whole_us = began.elapsed().as_micros() as u64;
+    assert!(held() == (rows, sums.clone()), "seed {seed}");
+    let (mut killed, mut gone_on) = (0, 0);
+    while killed < moments {
+        std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
+        loop {
+            let mut child =
+                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
+            std::thread::sleep(Duration::from_micros(random.below(whole_us)));
+            let _ = child.kill();
+            let ended = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            gone_on += u32::from(said.contains("went on from its row"));
+            if ended.status.success() {
+                break;
+            }
+            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+            killed += 1;
+        }
+        assert!(held() == (rows, sums.clone()), "seed {seed}: rows are missing, or twice");
+    }
+    println!("killed {killed} times, gone on with {gone_on} times");
+}
+
+#[test]
+fn an_import_on_all_cores_that_is_killed_goes_on() {
+    kill_large_at(8);
+}
+
+#[test]
+#[ignore = "takes a few minutes"]
+fn an_import_on_all_cores_that_is_killed_at_200_moments_goes_on() {
+    kill_large_at(200);
+}
+
 #[test]
 fn an_import_that_is_killed_goes_on_with_nothing_twice_and_nothing_missing() {
     kill_at(12);

@@ -196,6 +196,13 @@ pub(crate) struct ImportArgs {
     /// Count files again that are in already
     #[arg(long)]
     pub(crate) again: bool,
+    /// Read on as the file grows, and go on with the one that comes in its place, until Ctrl-C; of
+    /// several files, the last
+    ///
+    /// Rows are committed within a second, whole lines only. Ctrl-C says how many rows are in; the
+    /// same command goes on from there.
+    #[arg(long, conflicts_with_all = ["sorted", "show"])]
+    pub(crate) follow: bool,
     /// How long the values last
     #[command(flatten)]
     pub(crate) ttl: TtlArgs,

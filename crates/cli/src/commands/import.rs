@@ -20,11 +20,14 @@ use crate::import::files;
 use crate::import::identity::{self, Known};
 use crate::import::ledger::{self, Entry, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
+use crate::import::parallel::{self, Ended, Gathered, Way};
+use crate::import::pieces::PIECE_BYTES;
 use crate::import::report::Totals;
 use crate::import::rows::{BadRow, How, Next, Rows};
 use crate::import::sink::{Counts, Into, Raw, Reached, Refused, Sink};
-use crate::import::source;
+use crate::import::source::{self, Source};
 use crate::interrupt;
+use crate::messages;
 use crate::progress;
 use crate::render::print_rows;
 use crate::rules_words::{check_expires, check_table_name};
@@ -38,7 +41,11 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let names = files::named(&args.files)?;
-    let first = OpenFile::open(args, &names[0])?;
+    check_follow(args, &names)?;
+    let first = match (args.follow, &names[..]) {
+        (true, [name]) => OpenFile::of(args, name, source::follow(name)?)?,
+        _ => OpenFile::open(args, &names[0])?,
+    };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
     let bad = BadRows::new(args.bad_rows.as_deref(), &first.rows.header())?;
     let began = Instant::now();
@@ -80,6 +87,21 @@ fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is followed is the last of the files that are named.
+fn check_follow(args: &ImportArgs, names: &[String]) -> Result<(), Failure> {
+    let is_dir = |file: &String| Path::new(file).is_dir() || !Path::new(file).exists();
+    match names.last() {
+        Some(last) if args.follow && last == "-" => Err(Failure::Usage(
+            "a pipe is read until it ends, and committed each second: leave --follow out".to_owned(),
+        )),
+        Some(_) if args.follow && args.files.last().is_some_and(is_dir) => {
+            let message = "--follow is for a file: name it, after those that are read before it";
+            Err(Failure::Usage(message.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The bytes of all files; none if one is a pipe.
 fn bytes_of(names: &[String]) -> Option<u64> {
     let bytes =
@@ -90,13 +112,17 @@ fn bytes_of(names: &[String]) -> Option<u64> {
 /// A file that is open, its header read.
 struct OpenFile {
     rows: Rows,
+    number: Option<(u64, u64)>,
     /// How much of it is read.
     bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl OpenFile {
     fn open(args: &ImportArgs, name: &str) -> Result<OpenFile, Failure> {
-        let mut source = source::open(name)?;
+        OpenFile::of(args, name, source::open(name)?)
+    }
+
+    fn of(args: &ImportArgs, name: &str, mut source: Source) -> Result<OpenFile, Failure> {
         let bytes_read = std::sync::Arc::clone(&source.bytes_read);
         let format = match args.format {
             Some(format) => format,
@@ -111,8 +137,9 @@ impl OpenFile {
             header: !args.no_header,
             nulls: &args.null,
         };
+        let number = source.number;
         let rows = Rows::open(source, &how)?;
-        Ok(OpenFile { rows, bytes_read })
+        Ok(OpenFile { rows, number, bytes_read })
     }
 }
 
@@ -187,10 +214,29 @@ impl Import<'_> {
         let mut bytes_before = 0;
         for name in names {
             self.bar.set_position(bytes_before);
-            self.file(sink, name, first.take(), bytes_before)?;
+            let follows = self.args.follow && names.last() == Some(name);
+            if follows {
+                return self.follow(sink, name, first.take());
+            }
+            self.file(sink, name, first.take(), bytes_before, false)?;
             bytes_before += std::fs::metadata(name).map_or(0, |facts| facts.len());
         }
         Ok(())
+    }
+
+    /// Imports a file as it grows, and each file that comes in its place.
+    fn follow(&mut self, sink: &mut Sink<'_>, name: &str, mut open: Option<OpenFile>) -> Result<(), Failure> {
+        loop {
+            let next = match open.take() {
+                Some(open) => open,
+                None => {
+                    let next = OpenFile::of(self.args, name, source::follow_next(name)?)?;
+                    messages::print(&format!("{name} is another file now, and is read from its beginning"));
+                    next
+                }
+            };
+            self.file(sink, name, Some(next), 0, true)?;
+        }
     }
 
     /// Imports a file, unless it is in already.
@@ -200,13 +246,19 @@ impl Import<'_> {
         name: &str,
         open: Option<OpenFile>,
         bytes_before: u64,
+        follows: bool,
     ) -> Result<(), Failure> {
-        let disk = identity::on_disk(name)?;
+        let disk = match identity::on_disk(name) {
+            Err(Failure::NotFound(_)) if follows => return Ok(()), // it was moved; the next one is to come
+            disk => disk?,
+        };
         let known = match &disk {
             Some(disk) if !self.args.again => identity::find(name, disk, &self.known)?,
             _ => Known::New,
         };
         let before = match known {
+            // What follows it is to come.
+            Known::In(entry) if follows => Some(*entry),
             Known::In(entry) => {
                 self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
                 return Ok(());
@@ -214,6 +266,11 @@ impl Import<'_> {
             Known::UpTo(entry) => Some(*entry),
             Known::New => None,
         };
+        let is_another =
+            |open: &OpenFile| open.number.is_some_and(|number| source::number(name) != Some(number));
+        if open.as_ref().is_some_and(is_another) {
+            return Ok(()); // what is known is of the file that has its name now
+        }
         let mut open = match open {
             Some(open) => open,
             None => OpenFile::open(self.args, name)?,
@@ -224,6 +281,7 @@ impl Import<'_> {
         if let Some(entry) = &before {
             self.go_on(rows, entry)?;
         }
+        let is_large = disk.as_ref().is_some_and(|disk| disk.bytes >= PIECE_BYTES as u64);
         self.bad.begin_file((self.totals.files > 1).then_some(name));
         let entry = disk.map(|disk| self.entry(name, disk, before));
         sink.begin_file(entry);
@@ -232,7 +290,11 @@ impl Import<'_> {
         let bar = self.bar.clone();
         let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
         self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
-        let ended = self.rows_of(sink, rows, mapping, progress);
+        let ended = if is_large && !follows && self.takes_pieces() {
+            self.pieces_of(sink, name, rows, mapping, progress)
+        } else {
+            self.rows_of(sink, rows, mapping, progress)
+        };
         self.known.retain(|known| sink.entry().is_none_or(|entry| entry.number != known.number));
         self.known.extend(sink.entry().cloned());
         ended
@@ -246,7 +308,7 @@ impl Import<'_> {
             return Entry { file: name.to_owned(), disk, how, done: false, ..entry };
         }
         let earlier = self.known.iter().rev().find(|entry| entry.disk.path == disk.path);
-        if let (Some(earlier), false) = (earlier, self.args.again) {
+        if let (Some(earlier), false) = (earlier, self.args.again || self.args.follow) {
             self.totals.changed.push(Entry { file: name.to_owned(), ..earlier.clone() });
         }
         let number = self.known.iter().map(|entry| entry.number + 1).max().unwrap_or(1);
@@ -291,7 +353,17 @@ impl Import<'_> {
         mapping: Mapping,
         progress: impl FnMut(),
     ) -> Result<(), Failure> {
-        let ended = self.read_all(sink, rows, mapping, progress);
+        let ended = self.read_all(sink, rows, mapping, progress, |_| false);
+        self.end_rows(sink, rows, ended)
+    }
+
+    /// Commits the rows before a failing one, and notes that the file is in.
+    fn end_rows(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        ended: Result<(), Failure>,
+    ) -> Result<(), Failure> {
         if ended.is_ok() {
             self.check_share()?;
         }
@@ -324,9 +396,10 @@ impl Import<'_> {
         rows: &mut Rows,
         mut mapping: Mapping,
         mut progress: impl FnMut(),
+        is_enough: impl Fn(&Rows) -> bool,
     ) -> Result<(), Failure> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        loop {
+        while !is_enough(rows) {
             interrupt::check()?;
             if self.args.strict {
                 self.before = Reached { mark: rows.mark(), counts: self.counts };
@@ -334,7 +407,7 @@ impl Import<'_> {
             let row = match rows.advance()? {
                 Next::End => return Ok(()),
                 Next::Wait => None,
-                Next::Bad(bad) => Some(Err(bad)),
+                Next::Bad(bad) => Some(Err(bad.on_line(rows.line()))),
                 Next::Row => match mapping.wants(rows) {
                     Ok(true) => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),
                     Ok(false) => {
@@ -363,11 +436,104 @@ impl Import<'_> {
                 progress();
             }
         }
+        Ok(())
+    }
+
+    /// Whether large files may be read in pieces, on all cores.
+    fn takes_pieces(&self) -> bool {
+        let ImportArgs { strict, sorted, ttl, .. } = self.args;
+        !strict && !sorted && ttl.ttl.is_none()
+    }
+
+    /// Imports all rows of a large file, read in pieces, and those that need it one by one.
+    fn pieces_of(
+        &mut self,
+        sink: &mut Sink<'_>,
+        name: &str,
+        rows: &mut Rows,
+        mapping: Mapping,
+        mut progress: impl FnMut(),
+    ) -> Result<(), Failure> {
+        // Those that were read to find the columns.
+        let ended = self.read_all(sink, rows, mapping, || {}, Rows::has_rest);
+        if ended.is_err() {
+            return self.end_rows(sink, rows, ended);
+        }
+        sink.commit(&Reached { mark: rows.mark(), counts: self.counts })?;
+        self.note_refused(sink)?;
+        let rules = sink.rules().clone();
+        let mut mapping = || Mapping::bind(&self.stated, rules.as_table_rules(), rows);
+        let mappings = (0..=parallel::threads()).map(|_| mapping()).collect::<Result<Vec<_>, _>>()?;
+        let way = Way { template: rows.template(), rules: &rules, keeps_raw: self.bad.takes_raw() };
+        let rest = rows.take_rest();
+        let ended = parallel::read(rest, &way, mappings, |gathered| {
+            let taken = self.take(sink, rows, gathered);
+            progress();
+            taken
+        });
+        let failed = match ended {
+            Ok(Ended::ByOne) => return self.by_one(sink, name, rows, progress),
+            Ok(Ended::Whole) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        self.end_rows(sink, rows, failed)
+    }
+
+    /// Commits rows of pieces.
+    fn take(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        gathered: &mut Gathered,
+    ) -> Result<Ended, Failure> {
+        let bad = gathered.bad.len() as u64;
+        self.check_share_of(self.bad.count + bad, self.totals.read + gathered.read)?;
+        let counts = Counts {
+            read: self.counts.read + gathered.read,
+            bad: self.counts.bad + bad,
+            empty: self.counts.empty + gathered.empty,
+        };
+        let reached = Reached { mark: gathered.mark, counts };
+        let committed = sink.commit_folded(&gathered.folded, gathered.rows, &reached);
+        if let Ok(false) = committed {
+            return Ok(Ended::ByOne);
+        }
+        self.totals.read += gathered.read;
+        self.totals.empty += gathered.empty;
+        self.totals.unwanted += gathered.unwanted;
+        for (line, raw, bad) in gathered.bad.drain(..) {
+            self.bad.add(line, &raw, bad)?;
+        }
+        gathered.seen.iter().for_each(|seen| rows.add_seen(seen));
+        committed?;
+        self.counts = counts;
+        rows.settle(gathered.mark);
+        Ok(Ended::Whole)
+    }
+
+    /// Reads a file one by one from the last commit on.
+    fn by_one(
+        &mut self,
+        sink: &mut Sink<'_>,
+        name: &str,
+        rows: &mut Rows,
+        progress: impl FnMut(),
+    ) -> Result<(), Failure> {
+        let mut open = OpenFile::open(self.args, name)?;
+        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), &mut open.rows)?;
+        if let Some(entry) = sink.entry().cloned() {
+            self.go_on(&mut open.rows, &entry)?;
+        }
+        open.rows.add_seen(&rows.take_seen());
+        self.rows_of(sink, &mut open.rows, mapping, progress)
     }
 
     /// Stops if too large a share of the rows is bad.
     fn check_share(&self) -> Result<(), Failure> {
-        let (bad, read) = (self.bad.count, self.totals.read);
+        self.check_share_of(self.bad.count, self.totals.read)
+    }
+
+    fn check_share_of(&self, bad: u64, read: u64) -> Result<(), Failure> {
         let Some(share) = self.args.max_bad.filter(|share| bad as f64 > share * read as f64) else {
             return Ok(());
         };

@@ -14,8 +14,12 @@
 //!
 //! Two stray quotes make a valid field of the lines between them. A field of many lines is taken,
 //! and noted.
+//!
+//! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
+//! whole fields, is found at once: its fields are places in the buffer ([`Records::take_at_once`]).
+//! Any other is read field by field.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
@@ -95,8 +99,11 @@ pub(crate) struct Records {
     /// All of the text has been read.
     is_ended: bool,
     field: Vec<u8>,
-    /// The fields of the present record.
-    pub(crate) record: ByteRecord,
+    /// The fields of the present record, unless they are places.
+    record: ByteRecord,
+    /// Where the fields of the present record are in the text, if it was found at once.
+    places: Vec<(usize, usize)>,
+    has_places: bool,
     /// The line under which the present record is reported: where it begins, or where its quote
     /// opens.
     pub(crate) record_line: u64,
@@ -124,10 +131,76 @@ impl Records {
             is_ended: false,
             field: Vec::new(),
             record: ByteRecord::new(),
+            places: Vec::new(),
+            has_places: false,
             record_line: 0,
             record_lines: 0,
             span: None,
         }
+    }
+
+    /// The records of a text that is here, on whose first line a record begins. It is all that
+    /// there is, or more follows: then reading ends with an error of kind `WouldBlock`.
+    pub(crate) fn of_text(text: Vec<u8>, is_last: bool, delimiter: u8, bytes_max: usize) -> Records {
+        let reader: Box<dyn BufRead> = if is_last { Box::new(io::empty()) } else { Box::new(NoneYet) };
+        let records = Records::new(reader, delimiter, bytes_max);
+        Records { text, is_begun: true, is_ended: is_last, ..records }
+    }
+
+    /// What is between fields.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// How many lines are before the next record.
+    pub(crate) fn processed_lines(&self) -> u64 {
+        self.line - 1
+    }
+
+    /// The text that is here.
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        self.text
+    }
+
+    /// Takes what is here and not processed, and the reader of what follows.
+    pub(crate) fn take_rest(&mut self) -> (Vec<u8>, Box<dyn BufRead>) {
+        self.processed();
+        let rest = self.text.split_off(self.begin);
+        (rest, std::mem::replace(&mut self.reader, Box::new(io::empty())))
+    }
+
+    /// Where the next record begins in the text.
+    pub(crate) fn begin(&self) -> usize {
+        self.begin
+    }
+
+    /// How many fields the present record has.
+    pub(crate) fn len(&self) -> usize {
+        if self.has_places { self.places.len() } else { self.record.len() }
+    }
+
+    /// A field of the present record; empty if there is none.
+    #[inline]
+    pub(crate) fn field(&self, index: usize) -> &[u8] {
+        match self.has_places {
+            true => self.places.get(index).map_or(&[], |&(begin, end)| &self.text[begin..end]),
+            false => self.record.get(index).unwrap_or_default(),
+        }
+    }
+
+    /// The fields of the present record.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| self.field(index))
+    }
+
+    /// The present record, by itself.
+    pub(crate) fn to_record(&self) -> ByteRecord {
+        self.fields().collect()
+    }
+
+    /// Makes this the present record.
+    pub(crate) fn set_record(&mut self, record: ByteRecord) {
+        (self.record, self.has_places) = (record, false);
     }
 
     /// Whether the place behind the present record is inside a line that is passed over.
@@ -168,13 +241,18 @@ impl Records {
     /// # Errors
     /// Those of the reader.
     pub(crate) fn advance(&mut self) -> io::Result<Found> {
+        self.has_places = false;
         self.begin_text()?;
         self.pass_line()?;
         if !self.pass_line_ends()? {
             return Ok(Found::End);
         }
-        self.record.clear();
         self.span = None;
+        if let Some(end) = self.take_at_once() {
+            self.has_places = true;
+            return Ok(self.end_record(end - self.begin, 0, Found::Record));
+        }
+        self.record.clear();
         let (mut at, mut lines) = (0, 0);
         loop {
             let end = self.take_field(&mut at, &mut lines)?;
@@ -206,6 +284,35 @@ impl Records {
         self.line += lines;
         self.after_return = false;
         found
+    }
+
+    /// Finds the fields of the next record, and its end; none if it is not on one line that is
+    /// here, or has other quotes than around whole fields.
+    fn take_at_once(&mut self) -> Option<usize> {
+        let (text, delimiter) = (&self.text[..], self.delimiter);
+        self.places.clear();
+        let mut at = self.begin;
+        loop {
+            let (begin, end, next) = match text.get(at)? {
+                &QUOTE => {
+                    let end = at + 1 + find(text.get(at + 1..)?, [QUOTE, b'\n', b'\n'])?;
+                    if text[end] != QUOTE {
+                        return None;
+                    }
+                    (at + 1, end, end + 1)
+                }
+                _ => {
+                    let end = at + find(&text[at..], [delimiter, b'\n', b'\r'])?;
+                    (at, end, end)
+                }
+            };
+            self.places.push((begin, end));
+            match *text.get(next)? {
+                byte if byte == delimiter => at = next + 1,
+                byte if is_line_end(byte) => return Some(next),
+                _ => return None,
+            }
+        }
     }
 
     /// Takes the field at `at`, which moves to its end.
@@ -363,6 +470,46 @@ impl Records {
         self.reader.consume(len);
         Ok(if is_too_long { More::TooLong } else { More::Read })
     }
+}
+
+/// A reader that has nothing yet.
+struct NoneYet;
+
+impl Read for NoneYet {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+impl BufRead for NoneYet {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn consume(&mut self, _: usize) {}
+}
+
+/// The place of the first of three bytes, found eight bytes at a time.
+#[inline]
+fn find(text: &[u8], wanted: [u8; 3]) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let masks = wanted.map(|byte| u64::from(byte) * LOW);
+    let mut at = 0;
+    while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*eight);
+        // The lowest set bit is that of the first zero byte; higher ones may be false.
+        let found = masks.iter().fold(0, |found, mask| {
+            let zeros = word ^ mask;
+            found | (zeros.wrapping_sub(LOW) & !zeros & HIGH)
+        });
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = text[at..].iter().position(|byte| wanted.contains(byte));
+    rest.map(|place| at + place)
 }
 
 fn is_line_end(byte: u8) -> bool {

@@ -4,11 +4,13 @@
 //!    whatever its name is now.
 //! 2. Otherwise its content is read and hashed, as far as a record with the same beginning goes.
 //!
-//! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or if there
-//! is nothing at that path now: many small files are alike.
+//! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
+//! same file by its number, as after a rename, or if there is nothing at that path now: many small
+//! files are alike.
 
 use std::fs::File;
 use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -46,6 +48,7 @@ pub(crate) fn on_disk(name: &str) -> Result<Option<OnDisk>, Failure> {
         bytes: facts.len(),
         modified: modified.map_or(0, |since| since.as_nanos() as u64),
         ends: ends(&mut file, facts.len()).map_err(failed)?,
+        number: Some((facts.dev(), facts.ino())),
     }))
 }
 
@@ -77,7 +80,8 @@ pub(crate) fn find(name: &str, disk: &OnDisk, entries: &[Entry]) -> Result<Known
 /// Whether a file may be the one of a record, by what is known without its content.
 fn may_be(entry: &Entry, disk: &OnDisk) -> bool {
     let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
-    is_large || entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists()
+    let is_same = disk.number.is_some() && entry.disk.number == disk.number;
+    is_large || is_same || entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists()
 }
 
 fn by_content(name: &str, mut candidates: Vec<&Entry>) -> Result<Known, Failure> {

@@ -4,6 +4,7 @@
 //! ```text
 //!   key    (table, number)
 //!   value  {"file", "path", "bytes", "modified", "ends",      the file as it was when it was opened
+//!           "number",                                         those of its device and of itself
 //!           "read", "hash", "begin",                          its content up to a row
 //!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
 //!           "rows", "rows_bad", "rows_empty", "done",
@@ -35,6 +36,8 @@ pub(crate) struct OnDisk {
     pub(crate) modified: u64,
     /// The hash of its first and last bytes.
     pub(crate) ends: u128,
+    /// The numbers of its device and of itself; none of records that do not have them.
+    pub(crate) number: Option<(u64, u64)>,
 }
 
 /// What is known of a file that was imported, wholly or up to a row.
@@ -73,7 +76,7 @@ impl Entry {
     fn to_json(&self) -> Value {
         json!({
             "file": self.file, "path": self.disk.path, "bytes": self.disk.bytes,
-            "modified": self.disk.modified, "ends": hex(self.disk.ends),
+            "modified": self.disk.modified, "ends": hex(self.disk.ends), "number": self.disk.number,
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
@@ -90,6 +93,7 @@ impl Entry {
             bytes: figure("bytes")?,
             modified: figure("modified")?,
             ends: hash("ends")?,
+            number: value["number"][0].as_u64().zip(value["number"][1].as_u64()),
         };
         let content = Content { bytes: figure("read")?, hash: hash("hash")?, begin: hash("begin")? };
         Some(Entry {

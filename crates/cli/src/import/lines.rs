@@ -77,8 +77,8 @@ impl Pattern {
 
 /// The lines of a file, each taken apart.
 pub(crate) struct Lines {
-    reader: Box<dyn BufRead>,
-    pattern: Pattern,
+    pub(crate) reader: Box<dyn BufRead>,
+    pub(crate) pattern: Pattern,
     bytes_max: usize,
     pub(crate) columns: Vec<String>,
     /// The present line.

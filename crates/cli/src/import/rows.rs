@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{BufRead, ErrorKind, Read};
+use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use csv::ByteRecord;
 use folddb::{Datum, datum};
@@ -17,7 +17,8 @@ use crate::human;
 use crate::import::delimited::{Found, Records, Span};
 use crate::import::lines::{self, Lines, Pattern};
 use crate::import::source::Source;
-use crate::import::tape::{Mark, Tape};
+use crate::import::tape::{Content, Mark, Tape};
+use crate::interrupt;
 
 /// Longest row of a file, in bytes.
 const ROW_BYTES_MAX: usize = 128 << 20;
@@ -39,17 +40,28 @@ pub(crate) struct BadRow {
     pub(crate) column: Option<String>,
     /// What was expected.
     pub(crate) reason: String,
+    /// How many lines later it ends, if a quoted field has taken it there.
+    lines_later: u64,
 }
 
 impl BadRow {
     /// A row that is bad as a whole.
     pub(crate) fn whole(reason: impl Into<String>) -> BadRow {
-        BadRow { column: None, reason: reason.into() }
+        BadRow { column: None, reason: reason.into(), lines_later: 0 }
     }
 
     /// A row with a bad column.
     pub(crate) fn column(column: &str, reason: impl Into<String>) -> BadRow {
-        BadRow { column: Some(column.to_owned()), reason: reason.into() }
+        BadRow { column: Some(column.to_owned()), reason: reason.into(), lines_later: 0 }
+    }
+
+    /// The same, where the line is known on which it begins.
+    pub(crate) fn on_line(mut self, line: u64) -> BadRow {
+        if self.lines_later > 0 {
+            let last = line + std::mem::take(&mut self.lines_later);
+            self.reason.push_str(&format!("; a quoted field takes it to line {last}"));
+        }
+        self
     }
 }
 
@@ -82,6 +94,35 @@ pub(crate) struct Rows {
     /// The line on which the present row begins, from 1.
     line: u64,
     form: Form,
+    /// The place up to which others have read it, if they have.
+    settled: Option<Option<Mark>>,
+}
+
+/// What makes rows of a piece of a file.
+#[derive(Clone)]
+pub(crate) struct Template {
+    source_name: String,
+    nulls: Vec<String>,
+    form: TemplateForm,
+}
+
+#[derive(Clone)]
+enum TemplateForm {
+    Delimited { delimiter: u8, columns: Vec<String> },
+    Ndjson { columns: Vec<String>, is_logfmt: bool },
+    Lines(Pattern),
+}
+
+/// What is left of a file.
+pub(crate) struct Rest {
+    /// What was read, and is no row yet.
+    pub(crate) text: Vec<u8>,
+    /// What follows.
+    pub(crate) reader: Box<dyn BufRead>,
+    /// What is before it.
+    pub(crate) tape: Tape,
+    /// How many lines that are.
+    pub(crate) lines: u64,
 }
 
 enum Form {
@@ -128,6 +169,21 @@ struct Ndjson {
     is_logfmt: bool,
 }
 
+/// What is noted about the fields of a piece of a file.
+#[derive(Default)]
+pub(crate) struct Seen {
+    spans: Option<(u64, Span)>,
+    unseen: Unseen,
+}
+
+impl Seen {
+    /// The same, of a piece after so many lines.
+    pub(crate) fn after(mut self, lines: u64) -> Seen {
+        self.spans.iter_mut().for_each(|(_, first)| first.line += lines);
+        self
+    }
+}
+
 /// Which requested columns no row has had.
 #[derive(Default)]
 struct Unseen {
@@ -140,6 +196,25 @@ struct Unseen {
 }
 
 impl Unseen {
+    /// Adds what is noted about other rows.
+    fn add(&mut self, other: &Unseen) {
+        if other.rows == 0 {
+            return;
+        }
+        self.rows += other.rows;
+        self.lacking.resize(self.lacking.len().max(other.lacking.len()), 0);
+        self.lacking.iter_mut().zip(&other.lacking).for_each(|(all, some)| *all += some);
+        self.slots.retain(|slot| other.slots.contains(slot));
+        if self.slots.is_empty() {
+            return self.names.clear();
+        }
+        for name in &other.names {
+            if self.names.len() < UNSEEN_NAMES_MAX && !self.names.contains(name) {
+                self.names.push(name.clone());
+            }
+        }
+    }
+
     /// Notes a row.
     fn see(&mut self, columns: &[String], object: &[(String, Datum)]) {
         self.rows += 1;
@@ -192,18 +267,102 @@ impl Rows {
                 Form::Lines(Lines::new(reader, Pattern::combined(), ROW_BYTES_MAX))
             }
             (None, InputFormat::Syslog) => Form::Lines(Lines::new(reader, Pattern::syslog(), ROW_BYTES_MAX)),
-            (None, format @ (InputFormat::Ndjson | InputFormat::Logfmt)) => Form::Ndjson(Ndjson {
-                reader,
-                columns: Vec::new(),
-                text: Vec::new(),
-                tape: Tape::new(),
-                unseen: Unseen::default(),
-                is_partial: false,
-                object: Vec::new(),
-                is_logfmt: format == InputFormat::Logfmt,
-            }),
+            (None, format @ (InputFormat::Ndjson | InputFormat::Logfmt)) => {
+                Form::Ndjson(Ndjson::new(reader, Vec::new(), format == InputFormat::Logfmt))
+            }
         };
-        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form })
+        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form, settled: None })
+    }
+
+    /// What makes rows of its pieces.
+    pub(crate) fn template(&self) -> Template {
+        let form = match &self.form {
+            Form::Delimited(form) => {
+                TemplateForm::Delimited { delimiter: form.records.delimiter(), columns: form.columns.clone() }
+            }
+            Form::Ndjson(form) => {
+                TemplateForm::Ndjson { columns: form.columns.clone(), is_logfmt: form.is_logfmt }
+            }
+            Form::Lines(form) => TemplateForm::Lines(form.pattern.clone()),
+        };
+        Template { source_name: self.source_name.clone(), nulls: self.nulls.clone(), form }
+    }
+
+    /// Whether the next row is in what is left of the file, and nowhere else.
+    pub(crate) fn has_rest(&self) -> bool {
+        match &self.form {
+            Form::Delimited(form) => form.pending.is_empty() && !form.records.is_inside_line(),
+            Form::Ndjson(form) => !form.is_partial,
+            Form::Lines(_) => true,
+        }
+    }
+
+    /// Takes what is left of the file.
+    pub(crate) fn take_rest(&mut self) -> Rest {
+        let none = || -> Box<dyn BufRead> { Box::new(std::io::empty()) };
+        match &mut self.form {
+            Form::Delimited(form) => {
+                let (text, reader) = form.records.take_rest();
+                let (tape, line) = form.records.processed();
+                Rest { text, reader, tape: tape.clone(), lines: line - 1 }
+            }
+            Form::Ndjson(form) => Rest {
+                text: Vec::new(),
+                reader: std::mem::replace(&mut form.reader, none()),
+                tape: form.tape.clone(),
+                lines: self.line,
+            },
+            Form::Lines(form) => Rest {
+                text: Vec::new(),
+                reader: std::mem::replace(&mut form.reader, none()),
+                tape: form.tape.clone(),
+                lines: self.line,
+            },
+        }
+    }
+
+    /// A piece of a file: how many of its bytes are rows, and how many lines these are.
+    pub(crate) fn passed(&self) -> (usize, u64) {
+        match &self.form {
+            Form::Delimited(form) => (form.records.begin(), form.records.processed_lines()),
+            Form::Ndjson(form) => (form.tape.bytes() as usize, self.line),
+            Form::Lines(form) => (form.tape.bytes() as usize, self.line),
+        }
+    }
+
+    /// The text of a piece of a file of delimited text.
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        match self.form {
+            Form::Delimited(form) => form.records.into_text(),
+            Form::Ndjson(_) | Form::Lines(_) => Vec::new(),
+        }
+    }
+
+    /// Others have read it up to this place; reading cannot go on there, if none is known.
+    pub(crate) fn settle(&mut self, mark: Option<Mark>) {
+        self.settled = Some(mark);
+    }
+
+    /// Adds what was noted about the fields of a piece.
+    pub(crate) fn add_seen(&mut self, piece: &Seen) {
+        match &mut self.form {
+            Form::Delimited(form) => {
+                if let Some((rows, first)) = piece.spans {
+                    form.spans.get_or_insert((0, first)).0 += rows;
+                }
+            }
+            Form::Ndjson(form) => form.unseen.add(&piece.unseen),
+            Form::Lines(_) => {}
+        }
+    }
+
+    /// What is noted about the fields of a piece.
+    pub(crate) fn take_seen(&mut self) -> Seen {
+        match &mut self.form {
+            Form::Delimited(form) => Seen { spans: form.spans.take(), unseen: Unseen::default() },
+            Form::Ndjson(form) => Seen { spans: None, unseen: std::mem::take(&mut form.unseen) },
+            Form::Lines(_) => Seen::default(),
+        }
     }
 
     /// The slot of a column. NDJSON may have any column.
@@ -236,6 +395,9 @@ impl Rows {
 
     /// The place behind the present row; none if reading cannot go on there.
     pub(crate) fn mark(&mut self) -> Option<Mark> {
+        if let Some(settled) = self.settled {
+            return settled;
+        }
         match &mut self.form {
             Form::Delimited(form) if !form.pending.is_empty() || form.records.is_inside_line() => None,
             Form::Delimited(form) => {
@@ -288,7 +450,7 @@ impl Rows {
     pub(crate) fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
         let text = match &self.form {
             Form::Delimited(form) => {
-                let bytes = form.records.record.get(slot.0).unwrap_or_default();
+                let bytes = form.records.field(slot.0);
                 match std::str::from_utf8(bytes) {
                     Ok(text) => Cow::Borrowed(text),
                     Err(_) => return Err(BadRow::column(&form.columns[slot.0], "it is not UTF-8 text")),
@@ -401,9 +563,47 @@ impl Rows {
     /// The present row as it was in the file.
     pub(crate) fn raw(&self) -> Vec<Vec<u8>> {
         match &self.form {
-            Form::Delimited(form) => form.records.record.iter().map(<[u8]>::to_vec).collect(),
+            Form::Delimited(form) => form.records.fields().map(<[u8]>::to_vec).collect(),
             Form::Ndjson(form) => vec![form.text.clone()],
             Form::Lines(form) => vec![form.text.clone()],
+        }
+    }
+}
+
+impl Template {
+    /// The rows of a piece of the file, which begins and ends with a line. If it is not the last
+    /// one, the row that follows has not arrived yet.
+    pub(crate) fn rows(&self, text: Vec<u8>, is_last: bool) -> Rows {
+        let form = match &self.form {
+            TemplateForm::Delimited { delimiter, columns } => Form::Delimited(Delimited {
+                records: Records::of_text(text, is_last, *delimiter, ROW_BYTES_MAX),
+                columns: columns.clone(),
+                pending: VecDeque::new(),
+                spans: None,
+                notes: Vec::new(),
+            }),
+            TemplateForm::Ndjson { columns, is_logfmt } => Form::Ndjson(Ndjson {
+                unseen: Unseen { slots: (0..columns.len()).collect(), ..Unseen::default() },
+                ..Ndjson::new(Box::new(Cursor::new(text)), columns.clone(), *is_logfmt)
+            }),
+            TemplateForm::Lines(pattern) => {
+                Form::Lines(Lines::new(Box::new(Cursor::new(text)), pattern.clone(), ROW_BYTES_MAX))
+            }
+        };
+        let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
+        Rows { source_name, nulls, line: 0, form, settled: None }
+    }
+
+    /// The error of a file that cannot be read on.
+    pub(crate) fn failed(&self, lines: u64, error: &std::io::Error) -> Failure {
+        Failure::Refused(format!("cannot read {} after line {lines}: {error}", self.source_name))
+    }
+
+    /// The place behind so many lines, with this content.
+    pub(crate) fn mark(&self, content: Content, lines: u64) -> Mark {
+        match self.form {
+            TemplateForm::Delimited { .. } => Mark { content, line: lines + 1 },
+            TemplateForm::Ndjson { .. } | TemplateForm::Lines(_) => Mark { content, line: lines },
         }
     }
 }
@@ -413,7 +613,10 @@ impl Delimited {
         let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
         let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
         let mut form = Delimited { records, columns, pending, spans: None, notes };
-        let failed = |error: std::io::Error| Failure::Refused(format!("cannot read {name}: {error}"));
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::Interrupted => Failure::Interrupted,
+            _ => Failure::Refused(format!("cannot read {name}: {error}")),
+        };
         let mut found = form.read_first().map_err(failed)?;
         if header {
             form.columns = match found {
@@ -424,17 +627,17 @@ impl Delimited {
                 }
                 Found::OpenQuote | Found::TooLong => {
                     let line = form.records.record_line;
-                    let wrong = wrong_record(found, &form.records.record, &[]);
+                    let wrong = wrong_record(found, 0, &[]);
                     return Err(Failure::Refused(format!(
                         "cannot read the header of {name}: line {line}: {wrong}"
                     )));
                 }
-                Found::Record => names_in(&form.records.record, &mut form.notes),
+                Found::Record => names_in(form.records.fields(), &mut form.notes),
             };
             return Ok(form);
         }
         while found != Found::End {
-            let record = std::mem::take(&mut form.records.record);
+            let record = form.records.to_record();
             form.columns = numbered(record.len());
             form.pending.push_back((form.records.record_line, found, record));
             if found == Found::Record {
@@ -449,7 +652,9 @@ impl Delimited {
     fn read_first(&mut self) -> std::io::Result<Found> {
         loop {
             match self.records.advance() {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    interrupt::check().map_err(|_| ErrorKind::Interrupted)?;
+                }
                 other => return other,
             }
         }
@@ -463,7 +668,7 @@ impl Delimited {
         let (found, lines) = match self.pending.pop_front() {
             Some((pending_line, found, record)) => {
                 *line = pending_line;
-                self.records.record = record;
+                self.records.set_record(record);
                 (found, 0)
             }
             None => {
@@ -472,7 +677,7 @@ impl Delimited {
                 (found, self.records.record_lines)
             }
         };
-        let (has, wanted) = (self.records.record.len(), self.columns.len());
+        let (has, wanted) = (self.records.len(), self.columns.len());
         Ok(match found {
             Found::End => Next::End,
             Found::Record if has == wanted => {
@@ -482,33 +687,30 @@ impl Delimited {
                 Next::Row
             }
             Found::Record => {
-                let mut reason = format!("expected {}, found {has}", human::plural(wanted as u64, "field"));
-                if lines > 0 {
-                    reason.push_str(&format!("; a quoted field takes it to line {}", *line + lines));
-                }
-                Next::Bad(BadRow::whole(reason))
+                let reason = format!("expected {}, found {has}", human::plural(wanted as u64, "field"));
+                Next::Bad(BadRow { lines_later: lines, ..BadRow::whole(reason) })
             }
-            wrong => Next::Bad(wrong_record(wrong, &self.records.record, &self.columns)),
+            wrong => Next::Bad(wrong_record(wrong, has, &self.columns)),
         })
     }
 }
 
 /// What is wrong with a record that ended before its end.
-fn wrong_record(found: Found, record: &ByteRecord, columns: &[String]) -> BadRow {
+fn wrong_record(found: Found, has: usize, columns: &[String]) -> BadRow {
     if found == Found::TooLong {
         return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
     }
     let reason = "a quote opens here and does not close";
-    match columns.get(record.len().saturating_sub(1)) {
+    match columns.get(has.saturating_sub(1)) {
         Some(column) => BadRow::column(column, reason),
         None => BadRow::whole(reason),
     }
 }
 
 /// The names of columns. One that stands twice is numbered.
-fn names_in(record: &ByteRecord, notes: &mut Vec<String>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(record.len());
-    for field in record {
+fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for field in fields {
         let name = String::from_utf8_lossy(field).trim_start_matches('\u{feff}').trim().to_owned();
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let mut choices = std::iter::once(name.clone()).chain(numbered);
@@ -611,6 +813,19 @@ fn numbered(count: usize) -> Vec<String> {
 }
 
 impl Ndjson {
+    fn new(reader: Box<dyn BufRead>, columns: Vec<String>, is_logfmt: bool) -> Ndjson {
+        Ndjson {
+            reader,
+            columns,
+            text: Vec::new(),
+            tape: Tape::new(),
+            unseen: Unseen::default(),
+            is_partial: false,
+            object: Vec::new(),
+            is_logfmt,
+        }
+    }
+
     fn get(&self, slot: Slot) -> Option<&Datum> {
         found(&self.object, &self.columns[slot.0])
     }

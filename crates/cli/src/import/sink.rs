@@ -24,6 +24,7 @@ use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Error, ErrorKind, Lif
 
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::import::ahead::Folded;
 use crate::import::ledger::{self, Entry, Ledger};
 use crate::import::tape::Mark;
 use crate::session::{Opened, Session};
@@ -266,6 +267,50 @@ impl<'a> Sink<'a> {
         waiting.clear();
         self.waiting = waiting;
         done
+    }
+
+    /// Commits rows that are folded, at once. False if the store refuses one of them: then none is
+    /// in.
+    ///
+    /// # Errors
+    /// A failure that is not that of a row.
+    pub(crate) fn commit_folded(
+        &mut self,
+        folded: &Folded,
+        rows: u64,
+        reached: &Reached,
+    ) -> Result<bool, Failure> {
+        if rows == 0 {
+            return Ok(true);
+        }
+        match self.make().and_then(|()| self.put_folded(folded, rows, reached)) {
+            Ok(()) => Ok(true),
+            Err(Failure::Store(error)) if is_of_a_row(&error) => Ok(false),
+            Err(failure) => {
+                self.left += rows;
+                Err(failure)
+            }
+        }
+    }
+
+    fn put_folded(&mut self, folded: &Folded, rows: u64, reached: &Reached) -> Result<(), Failure> {
+        self.open_ledger()?;
+        let Into { lifetime, durability, .. } = self.into;
+        let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
+        let table = table.with_durability(durability).with_lifetime(lifetime);
+        for (key, value) in folded.iter() {
+            batch.write(&table, self.op, key, value);
+        }
+        let mut entry = self.entry.clone();
+        if let (Some(ledger), Some(entry)) = (&self.ledger, &mut entry) {
+            advance(entry, reached);
+            entry.rows += rows;
+            ledger.note(batch, self.into.table, entry)?;
+        }
+        batch.commit(durability)?;
+        self.entry = entry;
+        self.written += rows;
+        Ok(())
     }
 
     /// Notes that the present file is in: it has been read to its end, and its rows are committed.

@@ -1,7 +1,8 @@
 //! Files of rows: a path or stdin, unpacked by its first bytes, with its bytes counted.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,6 +13,7 @@ use crate::failure::Failure;
 use crate::file_names;
 use crate::import::lines::Pattern;
 use crate::import::unpack;
+use crate::interrupt;
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// How much of a pipe is read at once, and how many chunks may wait.
@@ -27,10 +29,88 @@ pub(crate) struct Source {
     pub(crate) reader: Box<dyn BufRead>,
     /// Its name, for messages.
     pub(crate) name: String,
+    /// The numbers of its device and of itself, if it is followed.
+    pub(crate) number: Option<(u64, u64)>,
     /// Bytes of the compressed file; none for a pipe.
     pub(crate) bytes_total: Option<u64>,
     /// Bytes read from the file so far.
     pub(crate) bytes_read: Arc<AtomicU64>,
+}
+
+/// Opens a file that grows: where it ends, a read fails with `WouldBlock`, until another file has
+/// its name.
+pub(crate) fn follow(path: &str) -> Result<Source, Failure> {
+    let failed = |error: io::Error| Failure::file("open", path, &error);
+    let file = File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(Failure::Usage(format!("{path} is no file: only a file is followed")));
+    }
+    let mut head = [0; 4];
+    let head_len = file.read_at(&mut head, 0).map_err(failed)?;
+    if unpack::is_packed(&head[..head_len]) {
+        return Err(Failure::Usage(format!("{path} is packed, and does not grow: leave --follow out")));
+    }
+    let facts = file.metadata().map_err(failed)?;
+    let source = unpack(Box::new(Growing::of(path, file)), path, Some(facts.len()))?;
+    Ok(Source { number: Some((facts.dev(), facts.ino())), ..source })
+}
+
+/// The numbers of the device and of the file that a path names now.
+pub(crate) fn number(path: &str) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// Opens the file that has come in the place of one that was followed, once there is one.
+pub(crate) fn follow_next(path: &str) -> Result<Source, Failure> {
+    loop {
+        interrupt::check()?;
+        match std::fs::metadata(path) {
+            Ok(facts) if facts.len() > 0 => return follow(path),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Failure::file("open", path, &error));
+            }
+            _ => std::thread::sleep(PATIENCE),
+        }
+    }
+}
+
+/// A file that grows.
+struct Growing {
+    path: String,
+    file: File,
+    /// Another file has its name: it is read to its end once more.
+    is_replaced: bool,
+}
+
+impl Growing {
+    fn of(path: &str, file: File) -> Growing {
+        Growing { path: path.to_owned(), file, is_replaced: false }
+    }
+
+    /// Whether another file has its name, or it has been cut: nothing is added to it any more.
+    fn is_left(&mut self) -> io::Result<bool> {
+        let (facts, at) = (self.file.metadata()?, self.file.stream_position()?);
+        Ok(match std::fs::metadata(&self.path) {
+            Ok(named) => (named.dev(), named.ino()) != (facts.dev(), facts.ino()) || named.len() < at,
+            // A file of its name is to come.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        })
+    }
+}
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        if len > 0 || self.is_replaced {
+            return Ok(len);
+        }
+        self.is_replaced = self.is_left()?;
+        if !self.is_replaced {
+            std::thread::sleep(PATIENCE);
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
 }
 
 /// Opens a file; `-` is stdin.
@@ -53,19 +133,22 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     let bytes_read = Arc::new(AtomicU64::new(0));
     let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
-    while matches!(buffered.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
+    wait_for(&mut buffered)?;
     let failed = |error: io::Error| Failure::file("read", name, &error);
     refuse_other_kinds(name, buffered.fill_buf().map_err(failed)?)?;
     let mut content = unpack::unpacked(buffered).map_err(failed)?;
-    wait_for(&mut content);
+    wait_for(&mut content)?;
     refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
     let reader = unpack::lined(content).map_err(failed)?;
-    Ok(Source { reader, name: name.to_owned(), bytes_total, bytes_read })
+    Ok(Source { reader, name: name.to_owned(), number: None, bytes_total, bytes_read })
 }
 
 /// Waits for the first bytes.
-fn wait_for(reader: &mut dyn BufRead) {
-    while matches!(reader.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
+fn wait_for(reader: &mut dyn BufRead) -> Result<(), Failure> {
+    while matches!(reader.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+        interrupt::check()?;
+    }
+    Ok(())
 }
 
 /// Names a file of another kind, and what to do.
@@ -113,7 +196,7 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
 impl Source {
     /// The first line that is not empty, of what is read at once.
     pub(crate) fn first_line(&mut self) -> Result<String, Failure> {
-        wait_for(&mut self.reader);
+        wait_for(&mut self.reader)?;
         let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
         let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
         let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
@@ -123,7 +206,7 @@ impl Source {
     /// Whether this is the first byte that is neither blank nor a byte order mark, of those that
     /// are read at once. Waits for the first bytes of a pipe.
     fn begins_with(&mut self, byte: u8) -> Result<bool, Failure> {
-        while matches!(self.reader.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
+        wait_for(&mut self.reader)?;
         let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
         let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
         Ok(head.trim_ascii_start().first() == Some(&byte))

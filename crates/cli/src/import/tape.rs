@@ -34,6 +34,7 @@ pub(crate) struct Mark {
 }
 
 /// Hashes content as it is read.
+#[derive(Clone)]
 pub(crate) struct Tape {
     hasher: Hasher,
     bytes: u64,

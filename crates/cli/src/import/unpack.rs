@@ -48,6 +48,11 @@ pub(crate) fn other_kind(head: &[u8]) -> Option<(&'static str, &'static str)> {
     found.map(|(_, what, advice)| (*what, *advice)).or(tar)
 }
 
+/// Whether a file that begins like this is packed.
+pub(crate) fn is_packed(head: &[u8]) -> bool {
+    head.starts_with(&GZIP_MAGIC) || head.starts_with(&ZSTD_MAGIC) || head.starts_with(BZIP2_MAGIC)
+}
+
 /// The unpacked content, by the first bytes.
 pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     let head = packed.fill_buf()?;

@@ -27,7 +27,10 @@ type Told = (u64, Found, Vec<String>);
 
 fn read_by(text: &str, bytes: usize, bytes_max: usize) -> Vec<Told> {
     let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
-    let mut records = Records::new(Box::new(BufReader::with_capacity(64, hesitant)), b',', bytes_max);
+    told_by(Records::new(Box::new(BufReader::with_capacity(64, hesitant)), b',', bytes_max))
+}
+
+fn told_by(mut records: Records) -> Vec<Told> {
     let mut told = Vec::new();
     loop {
         match records.advance() {
@@ -35,7 +38,7 @@ fn read_by(text: &str, bytes: usize, bytes_max: usize) -> Vec<Told> {
             Ok(Found::End) => return told,
             Ok(found) => {
                 let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
-                told.push((records.record_line, found, records.record.iter().map(text).collect()));
+                told.push((records.record_line, found, records.fields().map(text).collect()));
             }
         }
     }
@@ -78,6 +81,20 @@ fn lines_end_in_three_ways_and_empty_ones_are_no_records() {
     assert_eq!(read("a,b\r\n\r\nc,\r\nd\r\n"), rows);
     assert_eq!(read("a,b\r\rc,\rd\r"), rows);
     assert_eq!(read(""), []);
+}
+
+#[test]
+fn the_first_of_three_bytes_is_found_at_any_distance() {
+    for len in 0..40 {
+        for at in 0..len {
+            let mut text = vec![b'x'; len];
+            text[at] = b',';
+            text[len - 1] = b'\n';
+            let first = if at == len - 1 { len - 1 } else { at };
+            assert_eq!(find(&text, [b',', b'\n', b'\r']), Some(first), "{at} of {len}");
+        }
+        assert_eq!(find(&vec![b'-'; len], [b',', b'\n', b'\r']), None, "`-` follows `,` in ASCII");
+    }
 }
 
 #[test]
@@ -129,6 +146,33 @@ proptest! {
         let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
         let read: Vec<_> = read_by(&text, bytes, 1 << 20).into_iter().map(|(_, _, fields)| fields).collect();
         prop_assert_eq!(read, rows);
+    }
+
+    /// A text that is here as a whole, where most records are found at once, is read as one that
+    /// comes byte by byte.
+    #[test]
+    fn both_ways_give_the_same_records(text in "[ab,,\"\"\n\r ]{0,60}") {
+        let at_once = told_by(Records::of_text(text.clone().into_bytes(), true, b',', 1 << 20));
+        prop_assert_eq!(at_once, read_by(&text, 1, 1 << 20));
+    }
+
+    /// What is left of a text, of which more follows, is a row that goes on there.
+    #[test]
+    fn a_text_that_goes_on_ends_with_a_record_or_the_rest_is_left(
+        text in "[ab,,\"\n ]{0,40}", more in "[ab,\"\n]{0,40}",
+    ) {
+        let text = text + "\n";
+        let mut records = Records::of_text(text.clone().into_bytes(), false, b',', 1 << 20);
+        let mut count = 0;
+        while records.advance().is_ok() {
+            count += 1;
+        }
+        let (rest, lines) = (records.begin(), records.processed_lines());
+        let whole = told_by(Records::of_text((text.clone() + &more).into_bytes(), true, b',', 1 << 20));
+        let after = told_by(Records::of_text((text[rest..].to_owned() + &more).into_bytes(), true, b',', 1 << 20));
+        let after = after.into_iter().map(|(line, found, fields)| (line + lines, found, fields));
+        let first = whole[..count.min(whole.len())].to_vec();
+        prop_assert_eq!(first.into_iter().chain(after).collect::<Vec<_>>(), whole);
     }
 
     /// An unclosed quote costs only its own line, for any other lines.

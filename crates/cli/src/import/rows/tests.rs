@@ -8,6 +8,7 @@ fn open(text: &str, format: InputFormat, header: bool) -> Rows {
     let source = Source {
         reader: Box::new(Cursor::new(text.to_owned())),
         name: "test".to_owned(),
+        number: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
     };
@@ -134,6 +135,7 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
     let source = Source {
         reader: Box::new(Cursor::new("a,\"b\n1,2\n")),
         name: "test".to_owned(),
+        number: None,
         bytes_total: None,
         bytes_read: Arc::default(),
     };
@@ -156,6 +158,7 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
     let source = Source {
         reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest).chain(Cursor::new("\n3,4\n"))),
         name: "test".to_owned(),
+        number: None,
         bytes_total: None,
         bytes_read: Arc::default(),
     };

@@ -1,0 +1,175 @@
+//! The key of a row: from columns, and from expressions over them.
+
+use folddb::codec::ElementType;
+use folddb::limits::KEY_BYTES_MAX;
+use folddb::table_rules::TableRules;
+use folddb::{Datum, DynamicRules, datum};
+
+use crate::failure::Failure;
+use crate::import::expr::split;
+use crate::import::rows::{BadRow, Rows, Slot};
+
+use super::computed::{Computed, put_text};
+use super::stated::Stated;
+
+/// What makes the key.
+pub(super) struct KeyMap {
+    parts: Vec<KeyPart>,
+    /// The columns among them.
+    pub(super) slots: Vec<Slot>,
+    nullable: Vec<Nullable>,
+    /// Whether each element of the key may be a list.
+    is_tuple: Vec<bool>,
+    key: Datum,
+}
+
+/// What makes an element of the key.
+enum KeyPart {
+    Column(Slot),
+    Computed(Box<Computed>),
+}
+
+impl KeyMap {
+    /// Finds the columns.
+    pub(super) fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<KeyMap, Failure> {
+        let parts: Vec<KeyPart> =
+            stated.key_columns.iter().map(|name| key_part(name, stated, rows)).collect::<Result<_, _>>()?;
+        let slots: Vec<Slot> = parts.iter().filter_map(KeyPart::slot).collect();
+        let types = rules.key_codec().element_types().unwrap_or_default();
+        let nullable = (0..parts.len()).map(|index| Nullable::of(types.get(index))).collect();
+        let texts = vec![Datum::Text(String::new()); parts.len()];
+        let key = if rules.key_codec().is_tuple() { Datum::List(texts) } else { Datum::Text(String::new()) };
+        let is_tuple = (0..parts.len()).map(|index| types.get(index).is_none_or(takes_lists));
+        let is_tuple = is_tuple.map(|takes_lists| takes_lists && rules.key_codec().is_tuple()).collect();
+        Ok(KeyMap { parts, slots, nullable, is_tuple, key })
+    }
+
+    /// Makes the key of the present row.
+    pub(super) fn fill(
+        &mut self,
+        rows: &Rows,
+        rules: &DynamicRules,
+        key: &mut Vec<u8>,
+    ) -> Result<(), BadRow> {
+        for index in 0..self.parts.len() {
+            self.fill_part(index, rows)?;
+        }
+        rules.as_table_rules().key_codec().encode(&self.key, key).map_err(|cause| match &self.parts[..] {
+            [part] => BadRow::column(part.name(rows), cause.message()),
+            _ => BadRow::whole(format!("key: {cause}")),
+        })?;
+        if key.len() > KEY_BYTES_MAX {
+            let len = key.len();
+            return Err(BadRow::whole(format!("a key of {len} bytes is too long: at most {KEY_BYTES_MAX}")));
+        }
+        Ok(())
+    }
+
+    /// Sets an element of the key.
+    fn fill_part(&mut self, index: usize, rows: &Rows) -> Result<(), BadRow> {
+        let datum = match &mut self.key {
+            Datum::List(items) => &mut items[index],
+            one => one,
+        };
+        let (part, nullable) = (&self.parts[index], &self.nullable[index]);
+        let missing = || BadRow::column(part.name(rows), "it is missing, and is part of the key");
+        let slot = match part {
+            KeyPart::Column(slot) => *slot,
+            KeyPart::Computed(computed) => {
+                match (computed.value(rows)?.text(), nullable) {
+                    (None, Nullable::No) => return Err(missing()),
+                    (None, _) => *datum = Datum::Null,
+                    (Some(text), _) => put_text(datum, &text),
+                }
+                return Ok(());
+            }
+        };
+        match (rows.field(slot)?, nullable) {
+            (None, Nullable::No) => return Err(missing()),
+            (None, _) => *datum = Datum::Null,
+            (Some(_), _)
+                if rows.nested(slot).is_some_and(|nested| !self.is_tuple[index] || is_wrapped(nested)) =>
+            {
+                *datum = wrapped_key(rows, slot)?;
+            }
+            (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
+            (Some(text), _) => put_text(datum, &text),
+        }
+        Ok(())
+    }
+}
+
+impl KeyPart {
+    fn slot(&self) -> Option<Slot> {
+        match self {
+            KeyPart::Column(slot) => Some(*slot),
+            KeyPart::Computed(_) => None,
+        }
+    }
+
+    fn name<'a>(&'a self, rows: &'a Rows) -> &'a str {
+        match self {
+            KeyPart::Column(slot) => rows.column(*slot),
+            KeyPart::Computed(computed) => &computed.text,
+        }
+    }
+}
+
+/// What makes an element of the key: the column of this name, or what an expression gives.
+fn key_part(name: &str, stated: &Stated, rows: &mut Rows) -> Result<KeyPart, Failure> {
+    if !split::is_expression(name) || rows.has_column(name) {
+        return Ok(KeyPart::Column(rows.slot(name)?));
+    }
+    Ok(KeyPart::Computed(Box::new(Computed::bind(name, &stated.zone, rows)?)))
+}
+
+/// Whether an element of a tuple may be a tuple itself.
+fn takes_lists(element: &ElementType) -> bool {
+    match element {
+        ElementType::Tuple(_) | ElementType::AnyTuple | ElementType::Any => true,
+        ElementType::Optional(inner) => takes_lists(inner),
+        _ => false,
+    }
+}
+
+/// Whether an element of the key may be null.
+enum Nullable {
+    No,
+    /// If the value is missing.
+    Missing,
+    /// Also if the field is empty: it would not be a value of the type.
+    EvenEmpty,
+}
+
+impl Nullable {
+    fn of(element: Option<&ElementType>) -> Nullable {
+        match element {
+            Some(ElementType::Optional(inner)) => match **inner {
+                ElementType::Text | ElementType::Bytes => Nullable::Missing,
+                _ => Nullable::EvenEmpty,
+            },
+            _ => Nullable::No,
+        }
+    }
+}
+
+/// Whether this is the object form of bytes, or a misspelled one.
+pub(super) fn is_wrapped(nested: &Datum) -> bool {
+    matches!(nested, Datum::Bytes(_))
+        || datum::unwrapped(nested).is_some()
+        || datum::why_not_wrapped(nested).is_some()
+}
+
+/// Bytes in NDJSON. No other object or list is a key: it would be confused with the same text.
+fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
+    let nested = rows.nested(slot).unwrap_or(&Datum::Null);
+    match (nested, datum::unwrapped(nested)) {
+        (Datum::Bytes(bytes), _) => Ok(Datum::Bytes(bytes.clone())),
+        (_, Some(bytes)) => Ok(Datum::Bytes(bytes)),
+        (_, None) => {
+            let wanted = "text, a number or bytes as a key";
+            let wrong = datum::why_not_wrapped(nested).unwrap_or_else(|| datum::expected(wanted, nested));
+            Err(BadRow::column(rows.column(slot), wrong))
+        }
+    }
+}

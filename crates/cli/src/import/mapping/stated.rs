@@ -1,0 +1,237 @@
+//! The command line of an import, read without a file or a store, and the rules that it makes.
+
+use folddb::ErrorKind;
+use folddb::ParseError;
+use folddb::codec::{ElementType, KeyCodec, ValueCodec};
+use folddb::folds::{Columns, FoldSpec, SPECS};
+use folddb::table_rules::TableRules;
+
+use jiff::tz::TimeZone;
+
+use crate::args::ImportArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::expr::function::Kind;
+use crate::import::expr::parse;
+use crate::import::expr::split::{self, MARK};
+use crate::import::times;
+use crate::rules_words::check_value_type;
+
+/// What the command line says about keys and values.
+pub(crate) struct Stated {
+    pub(super) key_columns: Vec<String>,
+    key_codec: Option<KeyCodec>,
+    /// The fold with its sources, if given, and those that are more than a column.
+    pub(super) columns: Option<Columns>,
+    pub(super) sources: Vec<Vec<String>>,
+    /// Only the rows of which this is true.
+    pub(super) only: Option<String>,
+    pub(super) zone: TimeZone,
+    pub(super) value_column: Option<String>,
+    value_codec: Option<ValueCodec>,
+    pub(super) value_json: bool,
+}
+
+impl Stated {
+    /// Reads the command line.
+    pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
+        let parse_fold = |text: &String| {
+            text.parse::<Columns>().map_err(|error| {
+                let error = mistaken_fold(text).unwrap_or(error);
+                Failure::Usage(format!("in --fold: {error}").replace(MARK, "#"))
+            })
+        };
+        let zone = args.zone.as_deref().map_or(Ok(TimeZone::UTC), times::zone);
+        let zone = zone.map_err(|wrong| Failure::Usage(format!("in --zone: {wrong}")))?;
+        let (fold, sources) = args.fold.as_deref().map(split::sources).unzip();
+        let sources: Vec<Vec<String>> = sources.unwrap_or_default();
+        let key_columns = key_columns(args);
+        let read = |text: &String| parse::parse(text, &zone).map(drop).map_err(Failure::Usage);
+        // What is wrong with an expression is said before a file is read.
+        key_columns.iter().filter(|text| split::is_expression(text)).try_for_each(read)?;
+        sources.iter().flatten().filter(|text| split::is_expression(text)).try_for_each(read)?;
+        args.only.iter().try_for_each(read)?;
+        let parse_value = |name: &String| {
+            name.parse::<ValueCodec>().map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
+        };
+        Ok(Stated {
+            key_codec: key_codec_of(args, &key_columns, &zone)?,
+            key_columns,
+            columns: fold.as_ref().map(parse_fold).transpose()?,
+            sources,
+            only: args.only.clone(),
+            zone,
+            value_column: args.value.clone(),
+            value_codec: args.value_type.as_ref().map(parse_value).transpose()?,
+            value_json: args.value_json,
+        })
+    }
+
+    /// The options that make rows of a file, as they are typed.
+    pub(crate) fn how(&self, args: &ImportArgs) -> String {
+        let mut how = format!("--key '{}'", self.key_columns.join(","));
+        let mut add = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                how.push_str(&format!(" {name} '{value}'"));
+            }
+        };
+        add("--fold", args.fold.as_deref());
+        add("--value", args.value.as_deref());
+        add("--where", args.only.as_deref());
+        add("--zone", args.zone.as_deref());
+        if args.value_json {
+            how.push_str(" --value-json");
+        }
+        how
+    }
+
+    /// Takes the columns of the key from the names in an existing table, if none are given.
+    ///
+    /// # Errors
+    /// None are given or known; or a given one has the name of another element, which would mix
+    /// keys up.
+    pub(crate) fn settle_key(&mut self, table: &str, existing: Option<&TableRules>) -> Result<(), Failure> {
+        let names: Vec<&str> = existing.into_iter().flat_map(TableRules::names_of_key).collect();
+        if self.key_columns.is_empty() && names.is_empty() {
+            return Err(Failure::Usage("name the columns that make the key: --key COLUMNS".to_owned()));
+        }
+        if self.key_columns.is_empty() {
+            self.key_columns = names.iter().map(|&name| name.to_owned()).collect();
+        }
+        let is_other = |(index, column): (usize, &String)| {
+            names.get(index) != Some(&column.as_str()) && names.contains(&column.as_str())
+        };
+        if self.key_columns.iter().enumerate().any(is_other) {
+            let (is, not) = (names.join(","), self.key_columns.join(","));
+            let message =
+                format!("the keys of table `{table}` are made of {is}, in this order, not of {not}");
+            return Err(folddb::Error::new(ErrorKind::RulesMismatch, message)
+                .advise("leave --key out, or name the columns in that order")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// The rules of the table: its own, which the command line must not contradict, or the given
+    /// ones.
+    pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
+        let Some(existing) = existing else { return Ok(self.new_rules()) };
+        let mut asked = existing.clone();
+        if let Some(codec) = &self.key_codec {
+            asked = asked.key(codec.clone());
+        }
+        if let Some(columns) = &self.columns {
+            asked = asked.fold(&spec_of(columns));
+        }
+        if let Some(codec) = self.value_codec {
+            let whose = format!("table `{table}` folds by");
+            check_value_type("--value-type", codec, &whose, existing.fold.spec())?;
+            asked = asked.value(codec);
+        }
+        if let Some(difference) = existing.diff(&asked) {
+            let message = format!("table `{table}` has different rules: {difference}");
+            return Err(folddb::Error::new(ErrorKind::RulesMismatch, message).into());
+        }
+        let wanted = existing.key_codec().element_types().map(<[_]>::len);
+        let wanted = if *existing.key_codec() == KeyCodec::Tuple {
+            self.key_columns.len()
+        } else {
+            wanted.unwrap_or(1)
+        };
+        if wanted != self.key_columns.len() {
+            let (codec, given) = (existing.key_codec(), self.key_columns.len());
+            let message = format!(
+                "the keys of table `{table}` are {codec}: name {}, not {given}",
+                human::plural(wanted as u64, "column")
+            );
+            return Err(Failure::Usage(message));
+        }
+        Ok(existing.clone())
+    }
+
+    fn new_rules(&self) -> TableRules {
+        let text_keys = || match self.key_columns.len() {
+            1 => KeyCodec::Utf8,
+            count => KeyCodec::TypedTuple(vec![ElementType::Text; count]),
+        };
+        let rules = TableRules::new(self.key_codec.clone().unwrap_or_else(text_keys));
+        let rules = rules.key_names(self.key_columns.iter().map(String::as_str));
+        match &self.columns {
+            Some(columns) => rules.fold(&spec_of(columns)),
+            None if self.value_json => rules.value(ValueCodec::Json),
+            None => rules.value(self.value_codec.unwrap_or(ValueCodec::Utf8)),
+        }
+    }
+}
+
+/// What makes the key: columns, and expressions over them.
+fn key_columns(args: &ImportArgs) -> Vec<String> {
+    let keys = args.key.iter().flat_map(|keys| split::at_commas(keys));
+    let bare = |key: &str| {
+        let inner = key.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+        inner.filter(|inner| !inner.contains('`')).unwrap_or(key).to_owned()
+    };
+    keys.map(str::trim).filter(|key| !key.is_empty()).map(bare).collect()
+}
+
+/// The codec of keys with given types, or with expressions that give whole numbers.
+fn key_codec_of(args: &ImportArgs, columns: &[String], zone: &TimeZone) -> Result<Option<KeyCodec>, Failure> {
+    if let Some(types) = &args.key_types {
+        return key_codec(columns, types).map(Some);
+    }
+    let kind = |text: &String| match split::is_expression(text) {
+        true => parse::parse(text, zone).map_or(Kind::Other, |expr| expr.kind()),
+        false => Kind::Other,
+    };
+    let kinds: Vec<Kind> = columns.iter().map(kind).collect();
+    if kinds.iter().all(|kind| *kind == Kind::Other) {
+        return Ok(None);
+    }
+    let types: Vec<String> = kinds.iter().map(|kind| type_of(*kind, columns.len()).to_owned()).collect();
+    key_codec(columns, &types).map(Some)
+}
+
+fn type_of(kind: Kind, count: usize) -> &'static str {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::Whole if count == 1 => "i64",
+        Kind::Whole => "int",
+        Kind::Other => "text",
+    }
+}
+
+/// A mistake in `sum:u46 = n`, which could also be a field `sum`, counts as one in a fold if the
+/// word before the colon is the name of a fold.
+fn mistaken_fold(text: &str) -> Option<ParseError> {
+    let spec = text.split('=').next().unwrap_or(text).trim_end();
+    let stem = |spec: &str| spec.split(':').next().unwrap_or_default().trim().to_owned();
+    let is_fold = SPECS.iter().any(|known| stem(known) == stem(spec));
+    if !is_fold || text.contains(',') {
+        return None;
+    }
+    Some(spec.parse::<FoldSpec>().err()?.within(text, 0))
+}
+
+/// The codec of keys of these columns.
+fn key_codec(columns: &[String], types: &[String]) -> Result<KeyCodec, Failure> {
+    if columns.len() != types.len() {
+        let (columns, types) = (columns.len() as u64, types.len() as u64);
+        let message =
+            format!("{} and {}", human::plural(columns, "key column"), human::plural(types, "key type"));
+        return Err(Failure::Usage(format!("{message}: name a type for each column")));
+    }
+    let tuple = format!("tuple({})", types.join(","));
+    let name = match types {
+        [one] if one == "text" => "utf8",
+        [one] if one.parse::<KeyCodec>().is_ok() => one,
+        _ => &tuple,
+    };
+    name.parse::<KeyCodec>().map_err(|error| Failure::Usage(format!("in --key-types: {error}")))
+}
+
+fn spec_of(columns: &Columns) -> String {
+    match columns {
+        Columns::Plain(fold, _) => fold.spec(),
+        Columns::Record(record, _) => record.fold().spec(),
+    }
+}

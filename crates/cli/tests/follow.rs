@@ -1,0 +1,201 @@
+//! `import --follow`: a file that grows and is rotated, and imports of it that are stopped by
+//! Ctrl-C or killed (kill -9) at random moments: every row is in exactly once.
+
+mod support;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{PATIENCE, Place};
+
+const IMPORT: [&str; 9] = [
+    "import",
+    "s",
+    "t",
+    "old",
+    "app.log.csv",
+    "--follow",
+    "--create",
+    "--key=k",
+    "--fold=n: sum:u64 = n, rows: sum:u64 = 1",
+];
+
+/// A small generator of random numbers (xorshift), of a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A log that grows and is rotated, and what it adds up to.
+struct Log<'a> {
+    place: &'a Place,
+    rows: u64,
+    sum: u64,
+    rotated: u64,
+}
+
+impl Log<'_> {
+    fn of(place: &Place) -> Log<'_> {
+        std::fs::create_dir(place.path().join("old")).expect("a directory");
+        place.write("old/0.csv", "k,n\nfirst,1\n");
+        place.write("app.log.csv", "k,n\n");
+        Log { place, rows: 1, sum: 1, rotated: 0 }
+    }
+
+    /// Adds rows; the last line may come in two halves.
+    fn grows(&mut self, rows: u64, random: &mut Random) {
+        let mut text = String::new();
+        for _ in 0..rows {
+            let n = random.below(100);
+            text.push_str(&format!("key{},{n}\n", random.below(7)));
+            (self.rows, self.sum) = (self.rows + 1, self.sum + n);
+        }
+        let path = self.place.path().join("app.log.csv");
+        let mut file = OpenOptions::new().append(true).open(path).expect("the log is there");
+        let (begin, end) =
+            text.as_bytes().split_at(text.len() - random.below(4).min(text.len() as u64) as usize);
+        file.write_all(begin).expect("it is written");
+        if random.below(3) == 0 {
+            std::thread::sleep(Duration::from_millis(random.below(300)));
+        }
+        file.write_all(end).expect("it is written");
+    }
+
+    fn is_rotated(&mut self) {
+        self.rotated += 1;
+        let (log, old) = (self.place.path().join("app.log.csv"), format!("old/{}.csv", self.rotated));
+        std::fs::rename(&log, self.place.path().join(old)).expect("it is renamed");
+        std::fs::write(&log, "k,n\n").expect("the next one is made");
+    }
+
+    fn held(&self) -> (u64, u64) {
+        let ran = self.place.run(&["--json", "scan", "s", "t"]);
+        let field = |line: &str, name: &str| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("a row of JSON");
+            row["value"][name].as_u64().unwrap_or_default()
+        };
+        let all = |name: &str| ran.out.lines().map(|line| field(line, name)).sum();
+        (all("rows"), all("n"))
+    }
+
+    /// Waits until all rows are in; never more.
+    fn is_all_in(&self) {
+        let since = Instant::now();
+        loop {
+            let held = self.held();
+            assert!(held.0 <= self.rows, "{} rows of {} are in", held.0, self.rows);
+            if held == (self.rows, self.sum) {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "{} rows of {} are in", held.0, self.rows);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn starts(place: &Place) -> Child {
+    let mut command = place.command(&IMPORT);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+fn interrupts(child: Child) -> (Option<i32>, String) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+    let ended = child.wait_with_output().expect("it ends");
+    (ended.status.code(), String::from_utf8(ended.stderr).expect("text"))
+}
+
+#[test]
+fn a_log_is_followed_through_rotations_and_gone_on_with_after_ctrl_c() {
+    let place = Place::new();
+    let (mut log, mut random) = (Log::of(&place), Random(77));
+    let follower = starts(&place);
+    log.grows(3, &mut random);
+    log.is_all_in();
+    log.is_rotated();
+    log.grows(500, &mut random);
+    log.is_all_in();
+    let (code, said) = interrupts(follower);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.starts_with("app.log.csv is another file now, and is read from its beginning\n"), "{said}");
+    let summary = "imported 504 rows into t from 3 files, then stopped by Ctrl-C; the same command goes on from there\n";
+    assert!(said.contains(summary), "{said}");
+    log.grows(10, &mut random);
+    log.is_rotated(); // while nobody follows
+    log.grows(2, &mut random);
+    let follower = starts(&place);
+    log.is_all_in();
+    let (code, said) = interrupts(follower);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("imported 12 rows into t"), "{said}");
+}
+
+fn kill_at(moments: u32) {
+    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let place = Place::new();
+    let (mut log, mut random) = (Log::of(&place), Random(seed * 2 + 0x9e37_79b9_7f4a_7c15));
+    let mut follower = starts(&place);
+    let mut killed = 0;
+    while killed < moments {
+        let rows = [1, 20, 3000][random.below(3) as usize];
+        log.grows(rows, &mut random);
+        if random.below(2) == 0 {
+            log.is_all_in();
+            log.is_rotated();
+        }
+        if random.below(3) == 0 {
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(random.below(1200)));
+        follower.kill().expect("it is killed");
+        let ended = follower.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+        killed += 1;
+        if random.below(4) == 0 {
+            log.is_rotated();
+        }
+        follower = starts(&place);
+    }
+    log.grows(5, &mut random);
+    log.is_all_in(); // so it listens
+    assert_eq!(interrupts(follower).0, Some(130), "seed {seed}");
+    assert_eq!(log.held(), (log.rows, log.sum), "seed {seed}");
+}
+
+#[test]
+fn a_follower_that_is_killed_goes_on_with_nothing_twice_and_nothing_missing() {
+    kill_at(10);
+}
+
+#[test]
+#[ignore = "takes a few minutes"]
+fn a_follower_that_is_killed_at_100_moments_goes_on() {
+    kill_at(100);
+}
+
+#[test]
+fn only_a_file_is_followed() {
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("old")).expect("a directory");
+    place.write("old/0.csv", "k,n\nfirst,1\n");
+    let with = |file: &'static str| {
+        place.run(&["import", "s", "t", file, "--follow", "--create", "--key=k", "--fold=sum:u64 = n"])
+    };
+    for (file, said) in [("-", "a pipe is read until it ends"), ("old", "--follow is for a file")] {
+        let ran = with(file);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    place.write("packed.csv", [0x1f, 0x8b, 8, 0, 0]);
+    assert!(with("packed.csv").err.contains("is packed, and does not grow"));
+    assert!(!place.path().join("s").exists());
+}

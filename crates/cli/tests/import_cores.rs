@@ -1,0 +1,170 @@
+//! Large files are read in pieces on all cores. What is in afterwards, and what is said of bad
+//! rows, is as if the rows had come one after the other, as they do from a pipe.
+
+mod support;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+use support::{Place, Ran};
+
+/// A small generator of random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// Imports a text from a pipe.
+fn from_pipe(place: &Place, words: &[&str], text: &[u8]) -> Ran {
+    let mut command = place.command(words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(move || pipe.write_all(text).expect("the program reads"));
+        child.wait_with_output().expect("it ends")
+    });
+    Ran::from(ended)
+}
+
+/// The report of an import, without what differs between a file and a pipe.
+fn report(ran: &Ran) -> Value {
+    let mut report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    let facts = report.as_object_mut().expect("an object");
+    facts.remove("seconds");
+    facts.remove("table");
+    report
+}
+
+/// Imports a text as a file, and from a pipe, and compares.
+fn both_ways(place: &Place, name: &str, text: &[u8], options: &[&str]) -> Value {
+    place.write(name, text);
+    let import = |table: &'static str, file: &'static str| ["--json", "import", "s", table, file, "--create"];
+    let mut words: Vec<&str> = vec!["--json", "import", "s", "pieces", name, "--create"];
+    words.extend(options);
+    let pieces = place.run(&words);
+    let mut words = import("one", "-").to_vec();
+    words.extend(options);
+    let one = from_pipe(place, &words, text);
+    assert_eq!(pieces.code, one.code, "{}\n{}", pieces.err, one.err);
+    assert_eq!(report(&pieces), report(&one), "{name} {options:?}");
+    let export = |table: &str| place.done(&["export", "s", table, "--format", "ndjson"]);
+    assert!(export("pieces") == export("one"), "{name} {options:?}: the tables differ");
+    assert!(!export("one").is_empty());
+    for table in ["pieces", "one"] {
+        place.done(&["drop", "s", table]);
+    }
+    report(&pieces)
+}
+
+const FOLD: &str = "rows: sum:u64 = 1, n: stats:f64 = n, who: hll:12 = who, top: top:3 = n, who";
+
+/// Lines of CSV: most are plain, some have quotes of every kind, some are bad.
+fn odd_csv(random: &mut Random, bytes: usize, torn: bool) -> Vec<u8> {
+    let mut text = b"k,n,who,note\n".to_vec();
+    while text.len() < bytes {
+        let (key, n, who) = (random.below(300), random.below(1000), random.below(5000));
+        let line = match random.below(400) {
+            0 => format!("k{key},{n},u{who},\"of {}\"\n", "many\nlines ".repeat(random.below(200) as usize)),
+            1 => format!("k{key},{n},u{who},\"of {} long\"\n", "x,\n".repeat(100_000)),
+            2 => format!("k{key},{n},\"u\"\"{who}\",5\" disk\r\n"),
+            3 => format!("k{key},{n},u{who}\n"), // bad: a field is missing
+            4 => format!("k{key},no number,u{who},\n\n"),
+            5 if torn => format!("k{key},{n},\"u{who},never closed\n"),
+            6 => format!("\"k{key}\" ,{n},,\"\"\n"),
+            7..60 => format!("k{key},{n},\"u{who}, who\",\"and a note\"\n"),
+            _ => format!("k{key},{n},u{who},a note\n"),
+        };
+        text.extend(line.into_bytes());
+    }
+    text
+}
+
+#[test]
+fn odd_csv_is_read_in_pieces_as_one_by_one() {
+    let place = Place::new();
+    for seed in 1..4 {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let text = odd_csv(&mut random, 4 << 20, seed % 2 == 1);
+        let told = both_ways(&place, "odd.csv", &text, &["--key", "k", "--fold", FOLD]);
+        assert!(
+            told["rows_bad"].as_u64() > Some(10) && told["rows_imported"].as_u64() > Some(1000),
+            "{told}"
+        );
+        both_ways(&place, "bare.csv", &text, &["--no-header", "--key", "c1", "--fold", "hll:12 = c3"]);
+        let options = ["--key", "k, lower(who)", "--fold", "sum:u64 = 1", "--where", "n > 500"];
+        both_ways(&place, "some.csv", &text, &options);
+        both_ways(&place, "last.csv", &text, &["--key", "k", "--value", "note"]); // values replace
+    }
+}
+
+/// A row that goes on over several pieces, and a quote that opens one which never ends.
+#[test]
+fn a_row_may_be_longer_than_pieces() {
+    let place = Place::new();
+    let rows: String = (0..60_000).map(|n| format!("k{},{n},u{n},x\n", n % 7)).collect();
+    let long = format!("k1,1,u1,\"{}\"\n", "line\n".repeat(700_000));
+    let text = format!("k,n,who,note\n{rows}{long}{rows}");
+    let told = both_ways(&place, "long.csv", text.as_bytes(), &["--key", "k", "--fold", FOLD]);
+    assert_eq!(told["rows_imported"], 120_001);
+    let text = format!("k,n,who,note\n{rows}k1,1,u1,\"open\n{}{rows}", "line\n".repeat(1_500_000));
+    let told = both_ways(&place, "open.csv", text.as_bytes(), &["--key", "k", "--fold", FOLD]);
+    assert_eq!(told["rows_imported"], 120_000);
+    let text = format!("k,n,who,note\r{}", rows.replace('\n', "\r").repeat(20));
+    both_ways(&place, "returns.csv", text.as_bytes(), &["--key", "k", "--fold", FOLD]);
+}
+
+#[test]
+fn json_and_logs_are_read_in_pieces_too() {
+    let place = Place::new();
+    let mut random = Random(5);
+    let mut text = String::new();
+    for _ in 0..40_000 {
+        let (key, n) = (random.below(500), random.below(1000));
+        text.push_str(&match random.below(50) {
+            0 => "{no json\n\n".to_owned(),
+            1 => format!("{{\"k\":\"k{key}\"}}\n"),
+            _ => format!("{{\"k\":\"k{key}\",\"n\":{n},\"tags\":[\"a{n}\",\"b\"]}}\n"),
+        });
+    }
+    let options = ["--key", "k", "--fold", "n: sum:u64 = n, tags: hll:12 = tags"];
+    both_ways(&place, "lines.ndjson", text.as_bytes(), &[&options[..], &["--format", "ndjson"]].concat());
+    let logs: String = (0..60_000)
+        .map(|n| match n % 1000 {
+            3 => "no such line\n".to_owned(),
+            _ => format!("level{} {n}ms /path/{}\n", n % 3, n % 100),
+        })
+        .collect();
+    let options = ["--regex", r"^(?<level>\w+) (?<ms>\d+)ms (?<path>\S+)", "--key", "level, path"];
+    both_ways(&place, "own.log", logs.as_bytes(), &[&options[..], &["--fold", "stats:f64 = ms"]].concat());
+}
+
+/// A row that only the store refuses is found, and the others are in.
+#[test]
+fn a_row_that_the_store_refuses_is_named_in_a_large_file() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--index", "by:value"]); // it takes no keys of 64,000 bytes
+    let mut text = "k,m\n".to_owned();
+    for n in 0..80_000 {
+        let key = if n % 70_000 == 9 { "k".repeat(64_000) } else { format!("k{n}") };
+        text.push_str(&format!("{key},member{n}\n"));
+    }
+    place.write("rows.csv", text);
+    let words = ["--json", "import", "s", "t", "rows.csv", "--key", "k", "--value", "m"];
+    let ran = place.run(&[&words[..], &["--bad-rows", "bad.csv"]].concat());
+    let told: Value = serde_json::from_str(&ran.out).expect("a report");
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert_eq!((&told["rows_imported"], &told["rows_bad"]), (&79_998.into(), &2.into()));
+    assert_eq!(told["rows_read"], 80_000);
+    let lines = [&told["bad_rows"][0]["line"], &told["bad_rows"][1]["line"]];
+    assert_eq!(lines, [&Value::from(11), &Value::from(70_011)]);
+    assert_eq!(place.done(&["count", "s", "t"]), "79998\n");
+    assert_eq!(place.read("bad.csv").lines().count(), 3);
+}
