@@ -138,6 +138,27 @@ fn a_log_is_followed_through_rotations_and_gone_on_with_after_ctrl_c() {
     assert!(said.contains("imported 12 rows into t"), "{said}");
 }
 
+/// Small files in the place of a log may be alike, and each of them counts.
+#[test]
+fn a_log_that_is_like_the_one_before_is_another_one() {
+    let place = Place::new();
+    let mut log = Log::of(&place);
+    let mut one_row = || {
+        let mut file = OpenOptions::new().append(true).open(place.path().join("app.log.csv")).expect("a log");
+        file.write_all(b"same,1\n").expect("it is written");
+        (log.rows, log.sum) = (log.rows + 1, log.sum + 1);
+        log.is_all_in();
+        log.is_rotated();
+    };
+    let follower = starts(&place);
+    one_row();
+    one_row();
+    assert_eq!(interrupts(follower).0, Some(130));
+    let follower = starts(&place);
+    one_row();
+    assert_eq!(interrupts(follower).0, Some(130));
+}
+
 fn kill_at(moments: u32) {
     let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
     let place = Place::new();

@@ -253,7 +253,7 @@ impl Import<'_> {
             disk => disk?,
         };
         let known = match &disk {
-            Some(disk) if !self.args.again => identity::find(name, disk, &self.known)?,
+            Some(disk) if !self.args.again => identity::find(name, disk, &self.known, follows)?,
             _ => Known::New,
         };
         let before = match known {

@@ -6,7 +6,8 @@
 //!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
 //! same file by its number, as after a rename, or if there is nothing at that path now: many small
-//! files are alike.
+//! files are alike. One that is followed is known by its number only: what a rotation puts in its
+//! place may be alike, too.
 
 use std::fs::File;
 use std::io::{BufRead, Read, Seek, SeekFrom};
@@ -61,9 +62,15 @@ fn ends(file: &mut File, bytes: u64) -> std::io::Result<u128> {
     Ok(tape::hash(&ends))
 }
 
-/// Looks for a file among the records of its table.
-pub(crate) fn find(name: &str, disk: &OnDisk, entries: &[Entry]) -> Result<Known, Failure> {
-    let is_it = |entry: &&Entry| may_be(entry, disk);
+/// Looks for a file among the records of its table. One that is followed is replaced by others of
+/// its name.
+pub(crate) fn find(
+    name: &str,
+    disk: &OnDisk,
+    entries: &[Entry],
+    is_followed: bool,
+) -> Result<Known, Failure> {
+    let is_it = |entry: &&Entry| may_be(entry, disk, is_followed);
     let is_as_it_was = |entry: &&Entry| {
         disk.modified > 0
             && (entry.disk.bytes, entry.disk.modified) == (disk.bytes, disk.modified)
@@ -78,10 +85,12 @@ pub(crate) fn find(name: &str, disk: &OnDisk, entries: &[Entry]) -> Result<Known
 }
 
 /// Whether a file may be the one of a record, by what is known without its content.
-fn may_be(entry: &Entry, disk: &OnDisk) -> bool {
+fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
     let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
     let is_same = disk.number.is_some() && entry.disk.number == disk.number;
-    is_large || is_same || entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists()
+    let is_another = is_followed && disk.number.is_some() && entry.disk.number.is_some();
+    let has_place = entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists();
+    is_large || is_same || has_place && !is_another
 }
 
 fn by_content(name: &str, mut candidates: Vec<&Entry>) -> Result<Known, Failure> {
