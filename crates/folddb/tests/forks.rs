@@ -140,6 +140,8 @@ fn calls_of_store(calls: &mut Calls<'_>, store: &Store, place: &Path) {
     let rules = || "fold=sum:u64".parse::<TableRules>().expect("the parent can");
     calls.call("table", store.bytes_table("counts"));
     calls.call("new table", store.create_bytes_table("new", rules()));
+    calls.call("new table, if there is none", store.open_or_create_bytes_table("newer", rules()));
+    calls.call("table, which is there", store.open_or_create_bytes_table("counts", rules()));
     calls.call("bulk load", store.bulk_load_bytes("new", rules()));
     calls.call("drop table", store.drop_table("counts"));
     calls.call("snapshot at", store.snapshot_at(AsOf::Seq(store.last_seq())));
