@@ -225,17 +225,15 @@ impl Import<'_> {
     }
 
     /// Imports a file as it grows, and each file that comes in its place.
-    fn follow(&mut self, sink: &mut Sink<'_>, name: &str, mut open: Option<OpenFile>) -> Result<(), Failure> {
+    fn follow(&mut self, sink: &mut Sink<'_>, name: &str, open: Option<OpenFile>) -> Result<(), Failure> {
+        let mut next = match open {
+            Some(open) => open,
+            None => OpenFile::of(self.args, name, source::follow(name)?)?,
+        };
         loop {
-            let next = match open.take() {
-                Some(open) => open,
-                None => {
-                    let next = OpenFile::of(self.args, name, source::follow_next(name)?)?;
-                    messages::print(&format!("{name} is another file now, and is read from its beginning"));
-                    next
-                }
-            };
             self.file(sink, name, Some(next), 0, true)?;
+            next = OpenFile::of(self.args, name, source::follow_next(name)?)?;
+            messages::print(&format!("{name} is another file now, and is read from its beginning"));
         }
     }
 
@@ -258,7 +256,10 @@ impl Import<'_> {
         };
         let before = match known {
             // What follows it is to come.
-            Known::In(entry) if follows => Some(*entry),
+            Known::In(entry) if follows => {
+                identity::check_ends_line(name, &entry)?;
+                Some(*entry)
+            }
             Known::In(entry) => {
                 self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
                 return Ok(());

@@ -11,7 +11,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -131,6 +131,22 @@ fn by_content(name: &str, mut candidates: Vec<&Entry>) -> Result<Known, Failure>
             "{name} has grown within its line {}, which ended there when it was imported, and is in like that: \
              nothing is imported (--again counts the file from its beginning)",
             entry.line
+        ))),
+    }
+}
+
+/// Refuses a file that is followed if what is in of it ends within a line: the rest of the line
+/// would count as a row of its own.
+pub(crate) fn check_ends_line(name: &str, entry: &Entry) -> Result<(), Failure> {
+    let Some(last) = entry.content.bytes.checked_sub(1) else { return Ok(()) };
+    let failed = |error: std::io::Error| Failure::file("read", name, &error);
+    let mut byte = [0];
+    File::open(name).and_then(|file| file.read_exact_at(&mut byte, last)).map_err(failed)?;
+    match byte {
+        [b'\n' | b'\r'] => Ok(()),
+        _ => Err(Failure::Refused(format!(
+            "the last line of {name} has no end, and is in as it is: what is added to it would count as a row of \
+             its own; end the line, or count the file from its beginning with --again"
         ))),
     }
 }
