@@ -46,6 +46,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use folddb_base::size_text;
+
 /// The constants of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PaceOptions {
@@ -177,10 +179,10 @@ fn slowdown(value: f64, free: f64, full: f64) -> f64 {
     x * x
 }
 
-/// `debt 1.25 s: 48.0 MB wait for a flush, 0 B of tier 0 are overdue`
+/// `debt 1.25 s: 48.0 MiB wait for a flush, 0 B of tier 0 are overdue`
 impl fmt::Display for Debt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sealed, overdue) = (Bytes(self.sealed_bytes), Bytes(self.overdue_bytes));
+        let (sealed, overdue) = (size_text(self.sealed_bytes), size_text(self.overdue_bytes));
         write!(f, "debt {:.2} s: {sealed} wait for a flush, {overdue} of tier 0 are overdue", self.seconds())
     }
 }
@@ -231,21 +233,6 @@ impl OwedDelay {
     pub fn add(&mut self, delay: Duration) -> Option<Duration> {
         self.owed += delay;
         (self.owed >= OwedDelay::SLEEP_MIN).then(|| std::mem::take(&mut self.owed))
-    }
-}
-
-/// A number of bytes, displayed as `512 B` or `1.2 GB`, in powers of ten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)];
-        let bytes = self.0 as f64;
-        match units.iter().find(|unit| bytes >= unit.1) {
-            Some((name, size)) => write!(f, "{:.1} {name}", bytes / size),
-            None => write!(f, "{} B", self.0),
-        }
     }
 }
 

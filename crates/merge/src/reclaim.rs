@@ -15,8 +15,9 @@
 //!
 //! Called by the engine's background work, and for `folddb reclaim`.
 
-use folddb_base::counted;
 use std::fmt;
+
+use folddb_base::{counted, size_text};
 
 /// A file of values, as planning sees it. Planning gets only files with a known number of live
 /// values.
@@ -266,17 +267,16 @@ impl<'a> Pick<'a> {
     }
 }
 
-/// `reclaim 3 files of values: 812.0 MB, 213.0 MB live -> 1 file: they take 1.62 times what is
+/// `reclaim 3 files of values: 812.0 MiB, 213.0 MiB live -> 1 file: they take 1.62 times what is
 /// alive`
 impl fmt::Display for ReclaimPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mb = |bytes: u64| bytes as f64 / 1e6;
         write!(
             f,
-            "reclaim {} of values: {:.1} MB, {:.1} MB live -> 1 file: {}",
+            "reclaim {} of values: {}, {} live -> 1 file: {}",
             counted(self.files.len() as u64, "file"),
-            mb(self.bytes),
-            mb(self.live_bytes),
+            size_text(self.bytes),
+            size_text(self.live_bytes),
             self.reason
         )
     }

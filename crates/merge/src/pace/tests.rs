@@ -317,10 +317,7 @@ fn short_delays_add_up_to_a_sleep() {
 #[test]
 fn prints() {
     let debt = Debt { overdue_bytes: 512, ..debt_of(48_000_000) };
-    assert_eq!(debt.to_string(), "debt 0.48 s: 48.0 MB wait for a flush, 512 B of tier 0 are overdue");
-    let shown =
-        [999, 1_000, 1_234_567, 1_200_000_000, 3_000_000_000_000].map(|bytes| Bytes(bytes).to_string());
-    assert_eq!(shown, ["999 B", "1.0 KB", "1.2 MB", "1.2 GB", "3.0 TB"]);
+    assert_eq!(debt.to_string(), "debt 0.48 s: 45.8 MiB wait for a flush, 512 B of tier 0 are overdue");
 }
 
 /// Values come more and more slowly as the value log exceeds its bound, and no faster than dead

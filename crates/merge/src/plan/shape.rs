@@ -5,10 +5,9 @@ use std::fmt;
 use std::ops::Range;
 
 use folddb_base::ids::RunId;
-use folddb_base::{Seq, counted};
+use folddb_base::{Seq, counted, size_text};
 use folddb_rules::KeyOrder;
 
-use crate::pace::Bytes;
 use crate::sketch::{Overlap, Sketch};
 
 /// What a planner knows about a run.
@@ -254,7 +253,7 @@ impl fmt::Display for Plan {
             (low, high) => write!(f, "s {low}-{high}")?,
         }
         let bottom = if self.is_bottom { ", nothing below" } else { "" };
-        write!(f, " ({}) into tier {}{bottom}: {}", Bytes(self.bytes), self.target_tier, self.reason)
+        write!(f, " ({}) into tier {}{bottom}: {}", size_text(self.bytes), self.target_tier, self.reason)
     }
 }
 
@@ -271,7 +270,7 @@ impl fmt::Display for Reason {
                 write!(
                     f,
                     "gets have read several runs for one key, which cost as much as merging {}",
-                    Bytes(*bytes)
+                    size_text(*bytes)
                 )
             }
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use folddb_base::Seq;
 use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
+use folddb_base::{Seq, size_text};
 use proptest::prelude::*;
 
 use super::*;
-use crate::pace::Bytes;
 use crate::plan::hidden::hidden_value_bytes;
 use crate::sketch::PART_HASHES_MAX;
 use crate::sketch::Sketch;
@@ -172,7 +171,7 @@ impl Table {
         }
         for (run, records) in &self.runs {
             let (low, high) = (records.keys().next().unwrap(), records.keys().last().unwrap());
-            let (id, tier, bytes) = (run.id, run.tier, Bytes(run.bytes));
+            let (id, tier, bytes) = (run.id, run.tier, size_text(run.bytes));
             write!(
                 text,
                 "{id} tier {tier} {bytes} keys {low}..={high} seqs {}..={}",

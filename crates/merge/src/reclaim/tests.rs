@@ -89,7 +89,7 @@ fn small_files_are_gathered_by_size() {
 fn a_plan_is_said_in_a_line() {
     let files = [file(1, 64 * MB, 0), file(2, 64 * MB, 10 * MB)];
     let plan = plan_reclaim(&files, &options()).unwrap();
-    let said = "reclaim 2 files of values: 134.2 MB, 10.5 MB live -> 1 file: all values take 12.80 times what is alive";
+    let said = "reclaim 2 files of values: 128.0 MiB, 10.0 MiB live -> 1 file: all values take 12.80 times what is alive";
     assert_eq!(plan.to_string(), said);
 }
 
