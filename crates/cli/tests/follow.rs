@@ -176,6 +176,22 @@ fn a_log_that_is_like_the_one_before_is_another_one() {
     assert_eq!(interrupts(follower).0, Some(130));
 }
 
+/// The number of a removed file is mostly given to the next one that is made.
+#[test]
+fn a_log_with_the_number_of_a_removed_one_is_another_one() {
+    let place = Place::new();
+    let mut log = Log::of(&place);
+    let path = place.path().join("app.log.csv");
+    for _ in 0..4 {
+        std::fs::remove_file(&path).expect("it is removed");
+        std::fs::write(&path, "k,n\nsame,1\n").expect("the next one is made");
+        (log.rows, log.sum) = (log.rows + 1, log.sum + 1);
+        let follower = starts(&place);
+        log.is_all_in();
+        assert_eq!(interrupts(follower).0, Some(130));
+    }
+}
+
 /// What is added to a line that is in would be half a row.
 #[test]
 fn a_log_whose_last_line_is_in_without_its_end_is_not_followed() {

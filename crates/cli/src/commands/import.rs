@@ -18,7 +18,7 @@ use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::files;
 use crate::import::identity::{self, Known};
-use crate::import::ledger::{self, Entry, OnDisk};
+use crate::import::ledger::{self, Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::parallel::{self, Ended, Gathered, Way};
 use crate::import::pieces::PIECE_BYTES;
@@ -112,7 +112,8 @@ fn bytes_of(names: &[String]) -> Option<u64> {
 /// A file that is open, its header read.
 struct OpenFile {
     rows: Rows,
-    number: Option<(u64, u64)>,
+    /// Which file it is, if it is followed.
+    inode: Option<Inode>,
     /// How much of it is read.
     bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
@@ -137,9 +138,9 @@ impl OpenFile {
             header: !args.no_header,
             nulls: &args.null,
         };
-        let number = source.number;
+        let inode = source.inode;
         let rows = Rows::open(source, &how)?;
-        Ok(OpenFile { rows, number, bytes_read })
+        Ok(OpenFile { rows, inode, bytes_read })
     }
 }
 
@@ -267,8 +268,7 @@ impl Import<'_> {
             Known::UpTo(entry) => Some(*entry),
             Known::New => None,
         };
-        let is_another =
-            |open: &OpenFile| open.number.is_some_and(|number| source::number(name) != Some(number));
+        let is_another = |open: &OpenFile| open.inode.is_some_and(|inode| source::inode(name) != Some(inode));
         if open.as_ref().is_some_and(is_another) {
             return Ok(()); // what is known is of the file that has its name now
         }

@@ -5,18 +5,18 @@
 //! 2. Otherwise its content is read and hashed, as far as a record with the same beginning goes.
 //!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
-//! same file by its number, as after a rename, or if there is nothing at that path now: many small
-//! files are alike. One that is followed is known by its number only: what a rotation puts in its
+//! same file by its inode, as after a rename, or if there is nothing at that path now: many small
+//! files are alike. One that is followed is known by its inode only: what a rotation puts in its
 //! place may be alike, too.
 
 use std::fs::File;
 use std::io::{BufRead, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::failure::Failure;
-use crate::import::ledger::{Entry, OnDisk};
+use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::source;
 use crate::import::tape::{self, BEGIN_BYTES, Tape};
 
@@ -49,7 +49,7 @@ pub(crate) fn on_disk(name: &str) -> Result<Option<OnDisk>, Failure> {
         bytes: facts.len(),
         modified: modified.map_or(0, |since| since.as_nanos() as u64),
         ends: ends(&mut file, facts.len()).map_err(failed)?,
-        number: Some((facts.dev(), facts.ino())),
+        inode: Some(Inode::of(&facts)),
     }))
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn find(
 /// Whether a file may be the one of a record, by what is known without its content.
 fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
     let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
-    let is_same = disk.number.is_some() && entry.disk.number == disk.number;
-    let is_another = is_followed && disk.number.is_some() && entry.disk.number.is_some();
+    let is_same = disk.inode.is_some() && entry.disk.inode == disk.inode;
+    let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
     let has_place = entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists();
     is_large || is_same || has_place && !is_another
 }

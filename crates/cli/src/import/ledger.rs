@@ -4,7 +4,7 @@
 //! ```text
 //!   key    (table, number)
 //!   value  {"file", "path", "bytes", "modified", "ends",      the file as it was when it was opened
-//!           "number",                                         those of its device and of itself
+//!           "inode",                                          its device, its number, when it was made
 //!           "read", "hash", "begin",                          its content up to a row
 //!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
 //!           "rows", "rows_bad", "rows_empty", "done",
@@ -14,7 +14,9 @@
 //! So after a crash the record says exactly which rows are in. A table that is dropped is
 //! forgotten, and so is one that does not exist when rows come for it.
 
-use std::time::SystemTime;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use folddb::codec::ValueCodec;
 use folddb::table_rules::TableRules;
@@ -36,8 +38,35 @@ pub(crate) struct OnDisk {
     pub(crate) modified: u64,
     /// The hash of its first and last bytes.
     pub(crate) ends: u128,
-    /// The numbers of its device and of itself; none of records that do not have them.
-    pub(crate) number: Option<(u64, u64)>,
+    /// Which file it is; none of records that do not say so.
+    pub(crate) inode: Option<Inode>,
+}
+
+/// Which file of a system it is, whatever its name: its device, its number there, and, where the
+/// file system keeps it, when it was made, in nanoseconds since 1970. A file gets the number of one
+/// that was removed, often at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    device: u64,
+    number: u64,
+    made_ns: u64,
+}
+
+impl Inode {
+    pub(crate) fn of(facts: &Metadata) -> Inode {
+        let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made_ns = made.map_or(0, |since| since.as_nanos() as u64);
+        Inode { device: facts.dev(), number: facts.ino(), made_ns }
+    }
+
+    fn to_json(self) -> Value {
+        json!([self.device, self.number, self.made_ns])
+    }
+
+    fn of_json(value: &Value) -> Option<Inode> {
+        let figure = |at: usize| value[at].as_u64();
+        Some(Inode { device: figure(0)?, number: figure(1)?, made_ns: figure(2)? })
+    }
 }
 
 /// What is known of a file that was imported, wholly or up to a row.
@@ -76,7 +105,8 @@ impl Entry {
     fn to_json(&self) -> Value {
         json!({
             "file": self.file, "path": self.disk.path, "bytes": self.disk.bytes,
-            "modified": self.disk.modified, "ends": hex(self.disk.ends), "number": self.disk.number,
+            "modified": self.disk.modified, "ends": hex(self.disk.ends),
+            "inode": self.disk.inode.map(Inode::to_json),
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
@@ -93,7 +123,7 @@ impl Entry {
             bytes: figure("bytes")?,
             modified: figure("modified")?,
             ends: hash("ends")?,
-            number: value["number"][0].as_u64().zip(value["number"][1].as_u64()),
+            inode: Inode::of_json(&value["inode"]),
         };
         let content = Content { bytes: figure("read")?, hash: hash("hash")?, begin: hash("begin")? };
         Some(Entry {

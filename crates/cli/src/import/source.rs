@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::file_names;
+use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
 use crate::import::unpack;
 use crate::interrupt;
@@ -29,8 +30,8 @@ pub(crate) struct Source {
     pub(crate) reader: Box<dyn BufRead>,
     /// Its name, for messages.
     pub(crate) name: String,
-    /// The numbers of its device and of itself, if it is followed.
-    pub(crate) number: Option<(u64, u64)>,
+    /// Which file it is, if it is followed.
+    pub(crate) inode: Option<Inode>,
     /// Bytes of the compressed file; none for a pipe.
     pub(crate) bytes_total: Option<u64>,
     /// Bytes read from the file so far.
@@ -52,12 +53,12 @@ pub(crate) fn follow(path: &str) -> Result<Source, Failure> {
     }
     let facts = file.metadata().map_err(failed)?;
     let source = unpack(Box::new(Growing::of(path, file)), path, Some(facts.len()))?;
-    Ok(Source { number: Some((facts.dev(), facts.ino())), ..source })
+    Ok(Source { inode: Some(Inode::of(&facts)), ..source })
 }
 
-/// The numbers of the device and of the file that a path names now.
-pub(crate) fn number(path: &str) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+/// The file that a path names now.
+pub(crate) fn inode(path: &str) -> Option<Inode> {
+    std::fs::metadata(path).ok().map(|facts| Inode::of(&facts))
 }
 
 /// Opens the file that has come in the place of one that was followed, once there is one.
@@ -140,7 +141,7 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     wait_for(&mut content)?;
     refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
     let reader = unpack::lined(content).map_err(failed)?;
-    Ok(Source { reader, name: name.to_owned(), number: None, bytes_total, bytes_read })
+    Ok(Source { reader, name: name.to_owned(), inode: None, bytes_total, bytes_read })
 }
 
 /// Waits for the first bytes.
