@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{PATIENCE, Place};
+use support::{PATIENCE, Place, Random};
 
 const IMPORT: [&str; 9] = [
     "import",
@@ -21,18 +21,6 @@ const IMPORT: [&str; 9] = [
     "--key=k",
     "--fold=n: sum:u64 = n, rows: sum:u64 = 1",
 ];
-
-/// A small generator of random numbers (xorshift), of a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 /// A log that grows and is rotated, and what it adds up to.
 struct Log<'a> {

@@ -7,19 +7,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Place, Ran};
-
-/// A small generator of random numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
+use support::{Place, Ran, Random};
 
 /// Imports a text from a pipe.
 fn from_pipe(place: &Place, words: &[&str], text: &[u8]) -> Ran {

@@ -11,22 +11,10 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::Place;
+use support::{Place, Random};
 
 const FILES: u64 = 5;
 const ROWS: u64 = 6000;
-
-/// A small generator of random numbers (xorshift), of a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 /// Writes the files, plain and packed, as CSV and as JSON; returns what they add up to by key.
 fn write_files(place: &Place) -> BTreeMap<String, u64> {

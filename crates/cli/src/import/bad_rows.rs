@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::human;
-use crate::import::rows::BadRow;
+use crate::import::row::BadRow;
 
 /// How many are reported.
 const LISTED_MAX: usize = 10;

@@ -17,7 +17,8 @@ mod words;
 pub(crate) mod parse;
 pub(crate) mod split;
 
-use crate::import::rows::{BadRow, Rows, Slot};
+use crate::import::row::{BadRow, Slot};
+use crate::import::rows::Rows;
 use function::{Function, Kind};
 use value::{Operator, Value};
 

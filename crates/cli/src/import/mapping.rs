@@ -18,7 +18,8 @@ use folddb::DynamicRules;
 use folddb::table_rules::TableRules;
 
 use crate::failure::Failure;
-use crate::import::rows::{BadRow, Rows};
+use crate::import::row::BadRow;
+use crate::import::rows::Rows;
 
 use computed::Computed;
 use key::KeyMap;

@@ -23,7 +23,8 @@ use crate::failure::Failure;
 use crate::import::ahead::{self, Folded};
 use crate::import::mapping::Mapping;
 use crate::import::pieces::{Cut, Piece, Pieces};
-use crate::import::rows::{BadRow, Next, Rest, Rows, Seen, Template};
+use crate::import::row::{BadRow, Next};
+use crate::import::rows::{Rest, Rows, Seen, Template};
 use crate::import::tape::Mark;
 use crate::interrupt;
 

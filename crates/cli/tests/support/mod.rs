@@ -10,6 +10,22 @@ use std::time::{Duration, Instant};
 /// The program.
 pub(crate) const FOLDDB: &str = env!("CARGO_BIN_EXE_folddb");
 
+/// A small generator of random numbers (xorshift), of a seed that is not 0.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    pub(crate) fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
 /// A directory of its own for each test.
 pub(crate) struct Place {
     dir: tempfile::TempDir,

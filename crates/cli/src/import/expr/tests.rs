@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::args::InputFormat;
-use crate::import::rows::{How, Next};
+use crate::import::row::Next;
+use crate::import::rows::How;
 use crate::import::source::Source;
 
 /// What an expression gives for a row with the columns a, b, ts, url and none; or what is wrong.
@@ -19,7 +20,7 @@ fn given(text: &str) -> String {
     let source = Source {
         reader: Box::new(Cursor::new(lines.to_owned())),
         name: "test".to_owned(),
-        number: None,
+        inode: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
     };

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use crate::failure::Failure;
 use crate::import::expr::value::Value;
 use crate::import::expr::{Expr, parse};
-use crate::import::rows::{BadRow, Rows};
+use crate::import::row::BadRow;
+use crate::import::rows::Rows;
 
 /// What takes the value of a column.
 pub(super) enum Takes {

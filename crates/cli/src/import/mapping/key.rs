@@ -7,7 +7,8 @@ use folddb::{Datum, DynamicRules, datum};
 
 use crate::failure::Failure;
 use crate::import::expr::split;
-use crate::import::rows::{BadRow, Rows, Slot};
+use crate::import::row::{BadRow, Slot};
+use crate::import::rows::Rows;
 
 use super::computed::{Computed, put_text};
 use super::stated::Stated;

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use crate::failure::Failure;
 use crate::import::expr::split::{self, MARK};
 use crate::import::expr::{Expr, parse};
-use crate::import::rows::{BadRow, Rows, Slot};
+use crate::import::row::{BadRow, Slot};
+use crate::import::rows::Rows;
 use crate::keys;
 
 use super::computed::{Computed, Takes, put_text};

@@ -1,6 +1,8 @@
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+
+use folddb::datum;
 
 use super::*;
 
@@ -8,7 +10,7 @@ fn open(text: &str, format: InputFormat, header: bool) -> Rows {
     let source = Source {
         reader: Box::new(Cursor::new(text.to_owned())),
         name: "test".to_owned(),
-        number: None,
+        inode: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
     };
@@ -135,7 +137,7 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
     let source = Source {
         reader: Box::new(Cursor::new("a,\"b\n1,2\n")),
         name: "test".to_owned(),
-        number: None,
+        inode: None,
         bytes_total: None,
         bytes_read: Arc::default(),
     };
@@ -158,7 +160,7 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
     let source = Source {
         reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest).chain(Cursor::new("\n3,4\n"))),
         name: "test".to_owned(),
-        number: None,
+        inode: None,
         bytes_total: None,
         bytes_read: Arc::default(),
     };

@@ -1,0 +1,179 @@
+//! Rows of delimited text: the names of columns, and the fields of each row by column.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, ErrorKind};
+
+use csv::ByteRecord;
+
+use crate::failure::Failure;
+use crate::human;
+use crate::import::delimited::{Found, Records, Span};
+use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot};
+use crate::interrupt;
+
+/// Delimited text: rows of as many fields as there are columns.
+pub(crate) struct Delimited {
+    pub(crate) records: Records,
+    pub(crate) columns: Vec<String>,
+    /// Rows that had to be read to count the columns: all of them bad except the last.
+    pub(crate) pending: VecDeque<(u64, Found, ByteRecord)>,
+    /// Rows with a field of many lines: how many, and the first such field.
+    pub(crate) spans: Option<(u64, Span)>,
+    /// What was found out, in words.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Delimited {
+    /// Begins to read; takes the header, if there is one, or counts the columns.
+    pub(crate) fn open(
+        reader: Box<dyn BufRead>,
+        delimiter: u8,
+        header: bool,
+        name: &str,
+    ) -> Result<Delimited, Failure> {
+        let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
+        let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
+        let mut form = Delimited { records, columns, pending, spans: None, notes };
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::Interrupted => Failure::Interrupted,
+            _ => Failure::Refused(format!("cannot read {name}: {error}")),
+        };
+        let mut found = form.read_first().map_err(failed)?;
+        if header {
+            form.columns = match found {
+                Found::End => {
+                    return Err(Failure::Usage(format!(
+                        "{name} is empty: it has no line that names its columns (if it has no header: --no-header)"
+                    )));
+                }
+                Found::OpenQuote | Found::TooLong => {
+                    let line = form.records.record_line;
+                    let wrong = wrong_record(found, 0, &[]);
+                    return Err(Failure::Refused(format!(
+                        "cannot read the header of {name}: line {line}: {wrong}"
+                    )));
+                }
+                Found::Record => names_in(form.records.fields(), &mut form.notes),
+            };
+            return Ok(form);
+        }
+        while found != Found::End {
+            let record = form.records.to_record();
+            form.columns = numbered(record.len());
+            form.pending.push_back((form.records.record_line, found, record));
+            if found == Found::Record {
+                break;
+            }
+            found = form.read_first().map_err(failed)?;
+        }
+        Ok(form)
+    }
+
+    /// Reads a record, waiting while the reader has nothing yet.
+    fn read_first(&mut self) -> std::io::Result<Found> {
+        loop {
+            match self.records.advance() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    interrupt::check().map_err(|_| ErrorKind::Interrupted)?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The slot of a column.
+    pub(crate) fn slot(&self, column: &str, source_name: &str) -> Result<Slot, Failure> {
+        slot_of(&self.columns, column, source_name)
+    }
+
+    /// Moves to the next row; sets the line on which it begins.
+    pub(crate) fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
+        let (found, lines) = match self.pending.pop_front() {
+            Some((pending_line, found, record)) => {
+                *line = pending_line;
+                self.records.set_record(record);
+                (found, 0)
+            }
+            None => {
+                let found = self.records.advance()?;
+                *line = self.records.record_line;
+                (found, self.records.record_lines)
+            }
+        };
+        let (has, wanted) = (self.records.len(), self.columns.len());
+        Ok(match found {
+            Found::End => Next::End,
+            Found::Record if has == wanted => {
+                if let Some(span) = self.records.span {
+                    self.spans.get_or_insert((0, span)).0 += 1;
+                }
+                Next::Row
+            }
+            Found::Record => {
+                let reason = format!("expected {}, found {has}", human::plural(wanted as u64, "field"));
+                Next::Bad(BadRow { lines_later: lines, ..BadRow::whole(reason) })
+            }
+            wrong => Next::Bad(wrong_record(wrong, has, &self.columns)),
+        })
+    }
+}
+
+/// What is wrong with a record that ended before its end.
+fn wrong_record(found: Found, has: usize, columns: &[String]) -> BadRow {
+    if found == Found::TooLong {
+        return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
+    }
+    let reason = "a quote opens here and does not close";
+    match columns.get(has.saturating_sub(1)) {
+        Some(column) => BadRow::column(column, reason),
+        None => BadRow::whole(reason),
+    }
+}
+
+/// The names of columns. One that stands twice is numbered.
+fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for field in fields {
+        let name = String::from_utf8_lossy(field).trim_start_matches('\u{feff}').trim().to_owned();
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut choices = std::iter::once(name.clone()).chain(numbered);
+        let free = choices.find(|choice| !names.contains(choice)).unwrap_or_default();
+        if free != name {
+            notes.push(format!("a second column `{name}` is called `{free}`"));
+        }
+        names.push(free);
+    }
+    names
+}
+
+/// A delimiter, in words.
+pub(crate) fn shown(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(delimiter)) }
+}
+
+/// The slot of a column that a file must have.
+pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Result<Slot, Failure> {
+    columns.iter().position(|known| known == column).map(Slot).ok_or_else(|| {
+        let known: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let hint = human::suggestion(column, &known);
+        Failure::Usage(format!("{source_name} has no column `{column}` ({hint})"))
+    })
+}
+
+/// The character between fields, if the first line has another one than a comma.
+pub(crate) fn other_delimiter(line: &str) -> Option<u8> {
+    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut is_quoted = false;
+    for byte in line.bytes() {
+        is_quoted ^= byte == b'"';
+        if let (false, Some((_, count))) = (is_quoted, counts.iter_mut().find(|(known, _)| *known == byte)) {
+            *count += 1;
+        }
+    }
+    let (found, count) = counts.into_iter().rev().max_by_key(|(_, count)| *count)?;
+    (count > 0 && counts[0].1 == 0).then_some(found)
+}
+
+fn numbered(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("c{number}")).collect()
+}

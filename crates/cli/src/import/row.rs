@@ -1,0 +1,61 @@
+//! What reading a row gives: the row, or what is wrong with it.
+
+/// Longest row of a file, in bytes.
+pub(crate) const ROW_BYTES_MAX: usize = 128 << 20;
+
+/// The number of a requested column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(pub(crate) usize);
+
+/// What is wrong with a row, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadRow {
+    /// The column, if one is the cause.
+    pub(crate) column: Option<String>,
+    /// What was expected.
+    pub(crate) reason: String,
+    /// How many lines later it ends, if a quoted field has taken it there.
+    pub(crate) lines_later: u64,
+}
+
+impl BadRow {
+    /// A row that is bad as a whole.
+    pub(crate) fn whole(reason: impl Into<String>) -> BadRow {
+        BadRow { column: None, reason: reason.into(), lines_later: 0 }
+    }
+
+    /// A row with a bad column.
+    pub(crate) fn column(column: &str, reason: impl Into<String>) -> BadRow {
+        BadRow { column: Some(column.to_owned()), reason: reason.into(), lines_later: 0 }
+    }
+
+    /// The same, where the line is known on which it begins.
+    pub(crate) fn on_line(mut self, line: u64) -> BadRow {
+        if self.lines_later > 0 {
+            let last = line + std::mem::take(&mut self.lines_later);
+            self.reason.push_str(&format!("; a quoted field takes it to line {last}"));
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for BadRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.column {
+            Some(column) => write!(f, "column `{column}`: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+/// The result of reading the next row.
+pub(crate) enum Next {
+    /// A row; its fields can be read.
+    Row,
+    /// A row that cannot be read.
+    Bad(BadRow),
+    /// Nothing has arrived for a moment; more may.
+    Wait,
+    /// There are no more.
+    End,
+}
