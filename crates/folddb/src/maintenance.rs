@@ -17,6 +17,7 @@ mod copying;
 mod manifest_file;
 mod owned_directory;
 mod backup_place;
+mod backup_files;
 mod needed_values;
 mod generation;
 mod backup;
@@ -29,6 +30,7 @@ mod load;
 mod compare;
 
 pub use backup::{BackupOptions, BackupReport, FileTotals};
+pub use backup_files::{BackupFile, BackupFileRole};
 pub use backup_place::Generation;
 pub use compare::{DiffReport, Difference, SyncOptions, SyncReport};
 pub use doctor::{Advice, Weight};

@@ -1,5 +1,5 @@
 /* A listener is told how many events it has missed where it is slower than the store, and that a
- * writer has waited where this is faster than the disk. */
+ * writer has waited where this is faster than the disk, or deletes more ranges than merges remove. */
 #include "check.h"
 #include <pthread.h>
 
@@ -8,7 +8,7 @@ enum { FLUSHES = 1100 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool may_go_on;
-static unsigned long long flushes, missed, stalls;
+static unsigned long long flushes, missed, stalls, range_stalls;
 
 /* Waits at the first event until all flushes are over. */
 static void waits(void *context, const folddb_event *event) {
@@ -20,6 +20,10 @@ static void waits(void *context, const folddb_event *event) {
     if (event->kind == FOLDDB_EVENT_KIND_STALL_MEMORY) {
         CHECK(event->took_us > 0 && event->table == NULL);
         stalls++;
+    }
+    if (event->kind == FOLDDB_EVENT_KIND_STALL_RANGE_DELETES) {
+        CHECK(event->took_us > 0 && event->table == NULL);
+        range_stalls++;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -53,6 +57,30 @@ static void stall(const char *path) {
     CHECK(stalls > 0);
 }
 
+/* Deletes ranges, each of one row of many in runs, until a writer has waited for the merges. */
+static void stall_by_ranges(const char *path) {
+    char *err = NULL, from[16], to[16];
+    folddb_store *store = create(path, "1048576");
+    folddb_table *table = folddb_table_create(store, "t", "key=utf8", &err);
+    OK(err);
+    for (int i = 0; i < 100000; i++) {
+        snprintf(from, sizeof from, "%06d", i);
+        CHECK(folddb_put(table, S(from), S("value"), &err));
+    }
+    CHECK(folddb_flush(store, &err));
+    double before = folddb_stat(store, "writes.stalls", &err);
+    for (int i = 0; folddb_stat(store, "writes.stalls", &err) == before; i++) {
+        CHECK(i < 50000);
+        snprintf(from, sizeof from, "%06d", 2 * i);
+        snprintf(to, sizeof to, "%06d", 2 * i + 1);
+        CHECK(folddb_delete_range(table, S(from), S(to), &err));
+    }
+    folddb_table_destroy(table);
+    CHECK(folddb_close(store, &err)); /* after the last event */
+    OK(err);
+    CHECK(range_stalls > 0);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     char *err = NULL;
@@ -71,5 +99,6 @@ int main(int argc, char **argv) {
     OK(err);
     CHECK(missed > 0 && flushes + missed >= FLUSHES && stalls == 0);
     stall(in(argv[1], "s.folddb"));
+    stall_by_ranges(in(argv[1], "r.folddb"));
     return 0;
 }

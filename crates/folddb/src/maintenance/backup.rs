@@ -24,7 +24,7 @@ mod making;
 mod files;
 
 use crate::maintenance::progress::{ByteProgress, Counter, Report, unreported};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
@@ -140,11 +140,12 @@ fn begin<'a>(
         + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
         + capture.values.iter().map(|one| one.bytes).sum::<u64>()
         + capture.state.relocated_files.values().sum::<u64>();
-    let segment_bytes = |segment: &Segment| {
-        let needed = segment.needed_bytes();
+    let needed_of = |segment: &Segment| {
+        let needed = segment.needed();
         needed.map_err(|error| capture::segment_error(engine, "read", segment.number, error))
     };
-    let log_bytes: Vec<u64> = capture.segments.iter().map(segment_bytes).collect::<Result<_>>()?;
+    let log_needed: Vec<Range<u64>> = capture.segments.iter().map(needed_of).collect::<Result<_>>()?;
+    let log_bytes = log_needed.iter().map(|needed| needed.end - needed.start).sum::<u64>();
     let mut making = Making {
         engine,
         draft,
@@ -156,8 +157,8 @@ fn begin<'a>(
         reused: FileTotals::default(),
         copied: FileTotals::default(),
         log: FileTotals::default(),
-        counter: Counter::new(report_to, 2 * parts + log_bytes.iter().sum::<u64>()),
-        log_bytes,
+        counter: Counter::new(report_to, 2 * parts + log_bytes),
+        log_needed,
     };
     files::fill(&mut making)?;
     Ok(making)

@@ -1,6 +1,7 @@
 //! The state of a backup, captured in one moment: what lives, its files, and the end of the log.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(crate) struct Capture {
 pub(crate) struct Segment {
     pub(crate) number: FileNumber,
     pub(crate) file: Arc<dyn ReadFile>,
+    /// No needed frame is before this offset. 0 if the log begins with the segment, or before it.
+    start_bytes: u64,
     /// No needed frame is beyond this offset.
     end_bytes: u64,
     /// Finished in order: after its last frame there are only zeros, which need not be copied.
@@ -53,11 +56,13 @@ pub(crate) struct ValuesCopy {
 }
 
 impl Segment {
-    /// The bytes of the file that are needed.
-    pub(crate) fn needed_bytes(&self) -> std::io::Result<u64> {
-        if !self.is_sealed {
-            return Ok(self.end_bytes);
-        }
+    /// The range of the file that is needed.
+    pub(crate) fn needed(&self) -> std::io::Result<Range<u64>> {
+        let end = if self.is_sealed { self.end_of_frames()? } else { self.end_bytes };
+        Ok(self.start_bytes..end.max(self.start_bytes))
+    }
+
+    fn end_of_frames(&self) -> std::io::Result<u64> {
         let mut end = self.end_bytes;
         let mut piece = vec![0; 64 << 10];
         while end > 0 {
@@ -100,11 +105,20 @@ fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) ->
         let file = open_segment(engine, fact.number)?;
         let end_bytes = SEGMENT_HEADER_BYTES as u64 + (fact.end_lsn - fact.first_lsn);
         let is_sealed = fact.end_lsn < end_lsn;
-        segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
+        let start_bytes = offset_of_start(state.log_start_lsn, fact.first_lsn);
+        segments.push(Segment { number: fact.number, file, start_bytes, end_bytes, is_sealed });
     }
     let values = value_files(engine, &state, &engine.values.log.ends())?;
     let _pinned = pin(engine);
     Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
+}
+
+/// Where in a segment the log begins; 0 if that is not within it.
+fn offset_of_start(log_start_lsn: Lsn, first_lsn: Lsn) -> u64 {
+    match log_start_lsn.checked_sub(first_lsn) {
+        None | Some(0) => 0,
+        Some(before) => SEGMENT_HEADER_BYTES as u64 + before,
+    }
 }
 
 /// A store that is opened for reading does not change. Another process may have continued the log,
@@ -122,7 +136,8 @@ fn capture_at_rest(engine: &Engine) -> Result<Capture> {
             let whole = file.len_bytes().map_err(|error| segment_error(engine, "read", number, error))?;
             let end_bytes = header.offset_of(header.next_lsn().min(end_lsn)).min(whole);
             let is_sealed = header.next_lsn() <= end_lsn;
-            segments.push(Segment { number, file, end_bytes, is_sealed });
+            let start_bytes = offset_of_start(state.log_start_lsn, header.first_lsn);
+            segments.push(Segment { number, file, start_bytes, end_bytes, is_sealed });
         }
     }
     let values = value_files(engine, &state, &[])?;
@@ -169,7 +184,11 @@ fn open_segment(engine: &Engine, number: FileNumber) -> Result<Arc<dyn ReadFile>
 }
 
 /// The header of a segment; none if its creation was interrupted.
-fn segment_header(engine: &Engine, number: FileNumber, file: &dyn ReadFile) -> Result<Option<SegmentHeader>> {
+pub(crate) fn segment_header(
+    engine: &Engine,
+    number: FileNumber,
+    file: &dyn ReadFile,
+) -> Result<Option<SegmentHeader>> {
     let mut bytes = vec![0; SEGMENT_HEADER_BYTES];
     match file.read_exact_at(0, &mut bytes) {
         Ok(()) => Ok(SegmentHeader::decode(&bytes, number).ok()),

@@ -1,6 +1,7 @@
 //! The files of a generation: hard links if possible, otherwise copies, and the list of them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +10,10 @@ use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
 use folddb_host::ReadFile;
 use folddb_layout::backup::{ListedFile, Origin};
 use folddb_layout::file_name::FileName;
+use folddb_layout::segment::SegmentHeader;
 use folddb_manifest::State;
 
+use crate::maintenance::backup::capture::{Segment, segment_header};
 use crate::maintenance::backup::making::Making;
 use crate::maintenance::copying::{self, sync_dir, tail_hash};
 use crate::maintenance::generation::read_version;
@@ -205,7 +208,7 @@ fn tail_hash_of(making: &Making<'_>, path: &Path, len_bytes: u64) -> Result<u64>
 /// Fails before anything large is written if it cannot fit.
 fn check_space(making: &Making<'_>, to_copy: &[(FileName, u64)]) -> Result<()> {
     let parts = to_copy.iter().map(|(_, bytes)| bytes).sum::<u64>();
-    let need = parts + making.log_bytes.iter().sum::<u64>();
+    let need = parts + making.log_bytes();
     let Ok(free) = making.files().space_free_bytes(making.draft) else { return Ok(()) };
     if need <= free {
         return Ok(());
@@ -218,7 +221,7 @@ fn check_space(making: &Making<'_>, to_copy: &[(FileName, u64)]) -> Result<()> {
 fn copy_part(making: &mut Making<'_>, name: FileName, bytes: u64) -> Result<()> {
     let from = making.engine.path(&name.to_string());
     let file = open(making, name, &from)?;
-    copy_file(making, name, (&*file, &from), bytes)?;
+    copy_file(making, name, (&[], &*file, 0..bytes), &from)?;
     file.wont_need(0, bytes);
     making.copied.add(bytes);
     Ok(())
@@ -226,27 +229,43 @@ fn copy_part(making: &mut Making<'_>, name: FileName, bytes: u64) -> Result<()> 
 
 fn copy_log(making: &mut Making<'_>) -> Result<()> {
     let segments = std::mem::take(&mut making.capture.segments);
-    for (segment, bytes) in segments.iter().zip(std::mem::take(&mut making.log_bytes)) {
+    for (segment, needed) in segments.iter().zip(std::mem::take(&mut making.log_needed)) {
         let name = FileName::Log(segment.number);
         let from = making.engine.path(&name.to_string());
-        copy_file(making, name, (&*segment.file, &from), bytes)?;
-        making.log.add(bytes);
+        let header = if needed.start == 0 { Vec::new() } else { cut_header(making, segment)? };
+        let copied = copy_file(making, name, (&header, &*segment.file, needed), &from)?;
+        making.log.add(copied);
     }
     Ok(())
+}
+
+/// The header for the copy of the segment in which the log begins. Frames before that are in runs,
+/// and are not copied: a frame is valid at its LSN, wherever in a file it is. As the segment before
+/// it the copy names itself, for frames are missing before its first one.
+fn cut_header(making: &Making<'_>, segment: &Segment) -> Result<Vec<u8>> {
+    let (number, start_lsn) = (segment.number, making.capture.state.log_start_lsn);
+    let Some(header) = segment_header(making.engine, number, &*segment.file)? else {
+        let path = making.engine.path(&FileName::Log(number).to_string());
+        return Err(error::corrupt(&path, 0, "the header of the segment is not whole"));
+    };
+    let capacity_bytes = header.next_lsn().saturating_sub(start_lsn);
+    let cut = SegmentHeader { first_lsn: start_lsn, capacity_bytes, previous: Some(number), ..header };
+    Ok(cut.encode())
 }
 
 fn copy_file(
     making: &mut Making<'_>,
     name: FileName,
-    (file, path): (&dyn ReadFile, &Path),
-    bytes: u64,
-) -> Result<()> {
+    (head, file, range): (&[u8], &dyn ReadFile, Range<u64>),
+    path: &Path,
+) -> Result<u64> {
     let to = making.draft.join(name.to_string());
     let files = making.files();
-    copying::copy(files, (&[], file, 0..bytes), (path, &to), &mut |moved| making.advance(moved))?;
-    let tail_hash = tail_hash_of(making, &to, bytes)?;
-    making.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Copied });
-    Ok(())
+    let len_bytes = head.len() as u64 + (range.end - range.start);
+    copying::copy(files, (head, file, range), (path, &to), &mut |moved| making.advance(moved))?;
+    let tail_hash = tail_hash_of(making, &to, len_bytes)?;
+    making.list.push(ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied });
+    Ok(len_bytes)
 }
 
 /// Writes the manifest: what lives, and the log from its needed start up to the end of the copy,

@@ -2,6 +2,7 @@
 
 use crate::maintenance::progress::Counter;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ pub(crate) struct Making<'a> {
     pub(crate) reused: FileTotals,
     pub(crate) copied: FileTotals,
     pub(crate) log: FileTotals,
-    /// The bytes to copy of each segment.
-    pub(crate) log_bytes: Vec<u64>,
+    /// What to copy of each segment.
+    pub(crate) log_needed: Vec<Range<u64>>,
     pub(crate) counter: Counter<'a>,
 }
 
@@ -39,6 +40,11 @@ impl<'a> Making<'a> {
 
     pub(crate) fn advance(&mut self, bytes: u64) {
         self.counter.add(bytes);
+    }
+
+    /// How many bytes of the log are to be copied.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log_needed.iter().map(|needed| needed.end - needed.start).sum()
     }
 
     /// What lives, with the log as it was copied.

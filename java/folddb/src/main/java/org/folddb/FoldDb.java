@@ -208,15 +208,31 @@ public final class FoldDb implements AutoCloseable {
      * Adds a backup of the store, as it is now, to a folder for backups. Writes and reads continue.
      *
      * @param to the folder, which is created where nothing is there
+     * @return the directory of this backup
      */
-    public void backup(Path to) {
-        Native.backup(handle.get(), to.toString());
+    public Path backup(Path to) {
+        return Path.of(Native.backup(handle.get(), to.toString()));
+    }
+
+    /**
+     * The files of a backup. A directory with copies of these, and nothing else, is a backup too:
+     * {@link #restore} makes a store of it, and {@link #openReadOnly} reads it.
+     *
+     * @param backup the directory of one backup
+     * @return its files
+     */
+    public static List<BackupFile> backupFiles(Path backup) {
+        List<BackupFile> files = new ArrayList<>();
+        for (String line : Native.backupFiles(backup.toString())) {
+            files.add(BackupFile.parse(line));
+        }
+        return files;
     }
 
     /**
      * Creates a store from the newest backup.
      *
-     * @param from the folder for backups
+     * @param from the folder for backups, or that of one backup
      * @param to the directory of the new store
      * @param options the settings
      */

@@ -77,7 +77,9 @@ final class Native {
 
     static native int rows(long scan, ByteBuffer buffer);
 
-    static native void backup(long store, String to);
+    static native String backup(long store, String to);
+
+    static native String[] backupFiles(String backup);
 
     static native void restore(String from, String to, String[] settings);
 
