@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.RunnableFuture;
 import java.util.stream.Stream;
 import javax.annotation.Nonnull;
@@ -32,7 +33,9 @@ import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.SavepointResources;
 import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.SnapshotExecutionType;
+import org.apache.flink.runtime.state.SnapshotResources;
 import org.apache.flink.runtime.state.SnapshotResult;
+import org.apache.flink.runtime.state.SnapshotStrategy;
 import org.apache.flink.runtime.state.SnapshotStrategyRunner;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
@@ -50,6 +53,7 @@ import org.apache.flink.util.StateMigrationException;
 import org.folddb.FoldDb;
 import org.folddb.Rows;
 import org.folddb.SharedMemory;
+import org.folddb.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,6 +69,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
     private final FoldDb db;
     private final WriteBuffer writes;
     private final FoldDbOptions.Adding aggregating;
+    private final boolean isIncremental;
 
     /** The tables of states by the names of states, in the order in which they were made. */
     private final LinkedHashMap<String, StateTable> tables;
@@ -83,6 +88,11 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         final LinkedHashMap<String, StateTable> tables = new LinkedHashMap<>();
         final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
 
+        /** Whose checkpoints may share files with those that come. */
+        UUID backendId = UUID.randomUUID();
+
+        final UploadedFiles uploaded = new UploadedFiles();
+
         Opened(FoldDb db, File directory, OpaqueMemoryResource<SharedMemory> memory) {
             this.db = db;
             this.directory = directory;
@@ -92,10 +102,13 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
 
         /** The table of a new state. Names of states may be of any length and have any letters. */
         StateTable create(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
-            StateTable table =
-                    new StateTable(db.createTable("s" + tables.size(), StateTable.RULES), writes, meta);
-            tables.put(meta.getName(), table);
-            return table;
+            return adopt(db.createTable("s" + tables.size(), StateTable.RULES), meta);
+        }
+
+        StateTable adopt(Table table, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+            StateTable adopted = new StateTable(table, writes, meta);
+            tables.put(meta.getName(), adopted);
+            return adopted;
         }
 
         /** Closes the store, and removes its files. */
@@ -124,7 +137,8 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             StreamCompressionDecorator compression,
             InternalKeyContext<K> keyContext,
             Opened opened,
-            FoldDbOptions.Adding aggregating) {
+            FoldDbOptions.Adding aggregating,
+            boolean isIncremental) {
         super(
                 kvStateRegistry,
                 keySerializer,
@@ -141,6 +155,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         this.writes = opened.writes;
         this.tables = opened.tables;
         this.aggregating = aggregating;
+        this.isIncremental = isIncremental;
         this.keyGroupBytes =
                 CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
         this.keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, keyGroupBytes, 32);
@@ -374,6 +389,18 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
                 keyGroupCompressionDecorator);
     }
 
+    private LocalBackup<K> localBackup(long checkpointId) {
+        writes.flush();
+        return new LocalBackup<>(
+                db,
+                new File(opened.directory + "_checkpoint_" + checkpointId + "_" + UUID.randomUUID()),
+                tables.values(),
+                timers.getRegisteredPQStates().values(),
+                keyGroupRange,
+                keyGroupBytes,
+                keySerializer);
+    }
+
     @Override
     @Nonnull
     public RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot(
@@ -382,11 +409,35 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             @Nonnull CheckpointStreamFactory streams,
             @Nonnull CheckpointOptions options)
             throws Exception {
+        if (isIncremental) {
+            return run(
+                    "incremental snapshot of a FoldDB store",
+                    new IncrementalSnapshots<K>(
+                            this::localBackup, opened.backendId, keyGroupRange, opened.uploaded),
+                    checkpointId,
+                    timestamp,
+                    streams,
+                    options);
+        }
+        return run(
+                "full snapshot of a FoldDB store",
+                new FullSnapshots<>(this::storeSnapshot),
+                checkpointId,
+                timestamp,
+                streams,
+                options);
+    }
+
+    private <R extends SnapshotResources> RunnableFuture<SnapshotResult<KeyedStateHandle>> run(
+            String what,
+            SnapshotStrategy<KeyedStateHandle, R> strategy,
+            long checkpointId,
+            long timestamp,
+            CheckpointStreamFactory streams,
+            CheckpointOptions options)
+            throws Exception {
         return new SnapshotStrategyRunner<>(
-                        "full snapshot of a FoldDB store",
-                        new FullSnapshots<>(this::storeSnapshot),
-                        cancelStreamRegistry,
-                        SnapshotExecutionType.ASYNCHRONOUS)
+                        what, strategy, cancelStreamRegistry, SnapshotExecutionType.ASYNCHRONOUS)
                 .snapshot(checkpointId, timestamp, streams, options);
     }
 
@@ -397,10 +448,14 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
     }
 
     @Override
-    public void notifyCheckpointComplete(long checkpointId) {}
+    public void notifyCheckpointComplete(long checkpointId) {
+        opened.uploaded.complete(checkpointId);
+    }
 
     @Override
-    public void notifyCheckpointAborted(long checkpointId) {}
+    public void notifyCheckpointAborted(long checkpointId) {
+        opened.uploaded.abort(checkpointId);
+    }
 
     @Override
     public String getBackendTypeIdentifier() {

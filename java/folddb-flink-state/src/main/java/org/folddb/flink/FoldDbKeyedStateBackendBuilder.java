@@ -12,6 +12,7 @@ import org.apache.flink.runtime.state.StateBackend.KeyedStateBackendParameters;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
 import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
+import org.apache.flink.util.FileUtils;
 import org.apache.flink.util.IOUtils;
 import org.folddb.FoldDb;
 import org.folddb.FoldDbException;
@@ -24,6 +25,8 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
     private final Options options;
     private final OpaqueMemoryResource<SharedMemory> memory;
     private final FoldDbOptions.Adding aggregating;
+    private final boolean isIncremental;
+    private final CloseableRegistry cancelRegistry;
 
     FoldDbKeyedStateBackendBuilder(
             KeyedStateBackendParameters<K> parameters,
@@ -33,7 +36,8 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
             File directory,
             Options options,
             OpaqueMemoryResource<SharedMemory> memory,
-            FoldDbOptions.Adding aggregating) {
+            FoldDbOptions.Adding aggregating,
+            boolean isIncremental) {
         super(
                 parameters.getKvStateRegistry(),
                 parameters.getKeySerializer(),
@@ -51,21 +55,28 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
         this.options = options;
         this.memory = memory;
         this.aggregating = aggregating;
+        this.isIncremental = isIncremental;
+        this.cancelRegistry = parameters.getCancelStreamRegistry();
     }
 
     @Override
     @Nonnull
     public FoldDbKeyedStateBackend<K> build() throws BackendBuildingException {
-        FoldDbKeyedStateBackend.Opened opened = open();
+        IncrementalRestore<K> incremental = incremental();
+        FoldDbKeyedStateBackend.Opened opened = open(incremental);
         try {
-            new FullRestore<>(
-                            opened,
-                            keyGroupRange,
-                            numberOfKeyGroups,
-                            userCodeClassLoader,
-                            restoreStateHandles,
-                            keySerializerProvider)
-                    .restore();
+            if (incremental != null) {
+                incremental.fill(opened);
+            } else {
+                new FullRestore<>(
+                                opened,
+                                keyGroupRange,
+                                numberOfKeyGroups,
+                                userCodeClassLoader,
+                                restoreStateHandles,
+                                keySerializerProvider)
+                        .restore();
+            }
             return new FoldDbKeyedStateBackend<>(
                     kvStateRegistry,
                     keySerializerProvider.currentSchemaSerializer(),
@@ -78,29 +89,56 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                     keyGroupCompressionDecorator,
                     new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups),
                     opened,
-                    aggregating);
+                    aggregating,
+                    isIncremental);
         } catch (Throwable failure) {
             opened.close();
             throw new BackendBuildingException("the keyed state cannot be restored into FoldDB", failure);
         }
     }
 
-    private FoldDbKeyedStateBackend.Opened open() throws BackendBuildingException {
+    /** What restores incremental checkpoints; null if there are none. */
+    private IncrementalRestore<K> incremental() throws BackendBuildingException {
+        if (!IncrementalRestore.isFor(restoreStateHandles)) {
+            return null;
+        }
         try {
-            FoldDb db = create();
-            return new FoldDbKeyedStateBackend.Opened(db, directory, memory);
-        } catch (IOException | FoldDbException failure) {
+            return new IncrementalRestore<>(
+                    directory,
+                    options,
+                    keyGroupRange,
+                    numberOfKeyGroups,
+                    userCodeClassLoader,
+                    restoreStateHandles,
+                    keySerializerProvider,
+                    cancelRegistry);
+        } catch (IOException failure) {
             IOUtils.closeQuietly(memory);
-            throw new BackendBuildingException(
-                    "the store " + directory + " for keyed state cannot be created", failure);
+            throw new BackendBuildingException("the keyed state cannot be restored into FoldDB", failure);
         }
     }
 
-    private FoldDb create() throws IOException {
+    private FoldDbKeyedStateBackend.Opened open(IncrementalRestore<K> incremental)
+            throws BackendBuildingException {
+        try {
+            makeParent();
+            FoldDb db =
+                    incremental != null
+                            ? incremental.open()
+                            : FoldDb.create(directory.toPath(), options);
+            return new FoldDbKeyedStateBackend.Opened(db, directory, memory);
+        } catch (IOException | FoldDbException failure) {
+            FileUtils.deleteDirectoryQuietly(directory);
+            IOUtils.closeQuietly(memory);
+            throw new BackendBuildingException(
+                    "the store " + directory + " for keyed state cannot be made", failure);
+        }
+    }
+
+    private void makeParent() throws IOException {
         File parent = directory.getParentFile();
         if (!parent.isDirectory() && !parent.mkdirs() && !parent.isDirectory()) {
             throw new IOException("the directory " + parent + " cannot be created");
         }
-        return FoldDb.create(directory.toPath(), options);
     }
 }

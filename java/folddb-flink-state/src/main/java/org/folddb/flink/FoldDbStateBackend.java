@@ -3,6 +3,7 @@ package org.folddb.flink;
 import java.io.File;
 import java.io.IOException;
 import java.util.UUID;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.IllegalConfigurationException;
 import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.runtime.execution.Environment;
@@ -43,6 +44,9 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
     /** How aggregating states add. */
     private FoldDbOptions.Adding aggregating = FoldDbOptions.AGGREGATING.defaultValue();
 
+    /** Whether checkpoints share files. */
+    private boolean isIncremental = CheckpointingOptions.INCREMENTAL_CHECKPOINTS.defaultValue();
+
     /** A backend with every default. */
     public FoldDbStateBackend() {}
 
@@ -56,6 +60,8 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
         configured.memoryBytes =
                 config.getOptional(FoldDbOptions.MEMORY).map(size -> size.getBytes()).orElse(memoryBytes);
         configured.aggregating = config.getOptional(FoldDbOptions.AGGREGATING).orElse(aggregating);
+        configured.isIncremental =
+                config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(isIncremental);
         configured.latencyTrackingConfigBuilder = latencyTrackingConfigBuilder.configure(config);
         configured.sizeTrackingConfigBuilder = sizeTrackingConfigBuilder.configure(config);
         if (configured.localDirectory != null && !new File(configured.localDirectory).isAbsolute()) {
@@ -70,7 +76,7 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
 
     @Override
     public boolean supportsNoClaimRestoreMode() {
-        return true; // each checkpoint stands on its own
+        return true; // the first checkpoint then shares no file with an earlier one
     }
 
     @Override
@@ -95,7 +101,8 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
                         directory(parameters),
                         options,
                         shared,
-                        aggregating)
+                        aggregating,
+                        isIncremental)
                 .build();
     }
 

@@ -4,21 +4,10 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import org.apache.flink.api.common.typeutils.TypeSerializer;
-import org.apache.flink.core.memory.DataInputDeserializer;
-import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
-import org.apache.flink.runtime.state.KeyExtractorFunction;
 import org.apache.flink.runtime.state.KeyGroupRange;
-import org.apache.flink.runtime.state.Keyed;
 import org.apache.flink.runtime.state.KeyedStateHandle;
-import org.apache.flink.runtime.state.PriorityComparable;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
-import org.apache.flink.runtime.state.RegisteredPriorityQueueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.StateSerializerProvider;
-import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
-import org.apache.flink.runtime.state.heap.HeapPriorityQueueSet;
-import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
-import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
 import org.apache.flink.runtime.state.restore.FullSnapshotRestoreOperation;
 import org.apache.flink.runtime.state.restore.KeyGroup;
@@ -30,10 +19,8 @@ import org.apache.flink.util.StateMigrationException;
 /** Puts the rows of full snapshots and savepoints, of this backend or another, into a store. */
 final class FullRestore<K> {
     private final FoldDbKeyedStateBackend.Opened opened;
-    private final KeyGroupRange keyGroups;
-    private final int numberOfKeyGroups;
     private final FullSnapshotRestoreOperation<K> handles;
-    private final HeapPriorityQueueSetFactory queueFactory;
+    private final TimerRestore timers;
 
     FullRestore(
             FoldDbKeyedStateBackend.Opened opened,
@@ -43,12 +30,10 @@ final class FullRestore<K> {
             Collection<KeyedStateHandle> restored,
             StateSerializerProvider<K> keySerializers) {
         this.opened = opened;
-        this.keyGroups = keyGroups;
-        this.numberOfKeyGroups = numberOfKeyGroups;
         this.handles =
                 new FullSnapshotRestoreOperation<>(
                         keyGroups, userCodeClassLoader, restored, keySerializers);
-        this.queueFactory = new HeapPriorityQueueSetFactory(keyGroups, numberOfKeyGroups, 128);
+        this.timers = new TimerRestore(opened.queues, keyGroups, numberOfKeyGroups);
     }
 
     void restore() throws IOException, StateMigrationException {
@@ -98,34 +83,7 @@ final class FullRestore<K> {
     }
 
     private Target intoQueue(StateMetaInfoSnapshot meta) {
-        HeapPriorityQueueSnapshotRestoreWrapper<?> known = opened.queues.get(meta.getName());
-        HeapPriorityQueueSnapshotRestoreWrapper<?> queue =
-                known != null
-                        ? known
-                        : newQueue(new RegisteredPriorityQueueStateBackendMetaInfo<>(meta));
-        opened.queues.put(meta.getName(), queue);
-        return intoQueue(queue);
-    }
-
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    private <T extends HeapPriorityQueueElement & PriorityComparable<? super T> & Keyed<?>>
-            HeapPriorityQueueSnapshotRestoreWrapper<T> newQueue(
-                    RegisteredPriorityQueueStateBackendMetaInfo meta) {
-        HeapPriorityQueueSet<T> queue = queueFactory.create(meta.getName(), meta.getElementSerializer());
-        return new HeapPriorityQueueSnapshotRestoreWrapper<>(
-                queue, meta, KeyExtractorFunction.forKeyedObjects(), keyGroups, numberOfKeyGroups);
-    }
-
-    private <T extends HeapPriorityQueueElement> Target intoQueue(
-            HeapPriorityQueueSnapshotRestoreWrapper<T> queue) {
-        TypeSerializer<T> serializer = queue.getMetaInfo().getElementSerializer();
-        DataInputDeserializer in = new DataInputDeserializer();
-        int groupBytes =
-                CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
-        return row -> {
-            in.setBuffer(row.getKey());
-            in.skipBytesToRead(groupBytes);
-            queue.getPriorityQueue().add(serializer.deserialize(in));
-        };
+        TimerRestore.Queue queue = timers.queue(meta);
+        return row -> queue.add(row.getKey());
     }
 }

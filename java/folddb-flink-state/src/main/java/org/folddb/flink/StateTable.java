@@ -34,7 +34,7 @@ final class StateTable {
     /** The state as it runs; null where the job has not asked for it since it was restored. */
     AbstractState<?, ?, ?> state;
 
-    /** Whether a row may have several operands that a snapshot must make one value of. */
+    /** Whether a row may have several operands, which canonical snapshots must make one value of. */
     boolean hasOperands;
 
     StateTable(Table table, WriteBuffer writes, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {

@@ -18,6 +18,7 @@ import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
+import org.apache.flink.util.FlinkRuntimeException;
 import org.folddb.FoldDb;
 import org.folddb.Snapshot;
 
@@ -51,14 +52,28 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
         this.compression = compression;
         for (StateTable table : tables) {
             metas.add(table.meta.snapshot());
-            RowTransform fold = table.state == null ? null : table.state.foldForSnapshot();
-            transforms.add(RowTransform.both(fold, transformOf(table.meta, table.transform)));
+            transforms.add(RowTransform.both(foldOf(table), transformOf(table.meta, table.transform)));
         }
         for (HeapPriorityQueueSnapshotRestoreWrapper<?> queue : timers) {
             metas.add(queue.getMetaInfo().snapshot());
             queues.add(queue.stateSnapshot());
         }
         this.snapshot = db.snapshot();
+    }
+
+    private static RowTransform foldOf(StateTable table) {
+        if (table.state != null) {
+            return table.state.foldForSnapshot();
+        }
+        if (table.hasOperands) {
+            throw new FlinkRuntimeException(
+                    "the state "
+                            + table.meta.getName()
+                            + " was restored from an incremental checkpoint, and the job has not asked for"
+                            + " it since: its values cannot be combined without its function. Ask for it"
+                            + " first, or take an incremental checkpoint or a native savepoint.");
+        }
+        return null;
     }
 
     /** What leaves out values whose time to live is over, if the state asks for that. */

@@ -16,6 +16,7 @@ import org.apache.flink.runtime.operators.testutils.MockEnvironment;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
 import org.apache.flink.runtime.state.AbstractStateBackend;
 import org.apache.flink.runtime.state.CheckpointStorageLocationReference;
+import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedStateBackendParametersImpl;
 import org.apache.flink.runtime.state.KeyedStateHandle;
@@ -77,6 +78,13 @@ final class Backends {
         return run(
                 backend.snapshot(
                         1, 1, new MemCheckpointStreamFactory(1 << 24), options(CheckpointType.CHECKPOINT)));
+    }
+
+    /** An incremental checkpoint; its files stay in memory, so that shared ones can be told. */
+    static IncrementalRemoteKeyedStateHandle incremental(
+            AbstractKeyedStateBackend<Integer> backend, long id, SnapshotType type) throws Exception {
+        return (IncrementalRemoteKeyedStateHandle)
+                run(backend.snapshot(id, id, new MemCheckpointStreamFactory(1 << 24), options(type)));
     }
 
     private static CheckpointOptions options(SnapshotType type) {

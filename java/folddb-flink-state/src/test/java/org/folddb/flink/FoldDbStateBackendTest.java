@@ -1,6 +1,8 @@
 package org.folddb.flink;
 
+import java.util.ArrayList;
 import java.util.List;
+import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.runtime.state.CheckpointStorage;
 import org.apache.flink.runtime.state.ConfigurableStateBackend;
@@ -11,22 +13,32 @@ import org.apache.flink.testutils.junit.extensions.parameterized.ParameterizedTe
 import org.apache.flink.testutils.junit.extensions.parameterized.Parameters;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Flink's own suite of state backends, unmodified, with aggregating states of every kind. */
+/** Flink's own suite of state backends, unmodified, for ways of adding and both kinds of checkpoints. */
 @ExtendWith(ParameterizedTestExtension.class)
 class FoldDbStateBackendTest extends StateBackendTestBase<FoldDbStateBackend> {
-    @Parameters(name = "aggregating = {0}")
-    private static List<FoldDbOptions.Adding> parameters() {
-        return "whole".equals(System.getProperty("folddb.suites"))
-                ? List.of(FoldDbOptions.Adding.values())
-                : List.of(FoldDbOptions.Adding.BLIND);
+    @Parameters(name = "aggregating = {0}, incremental = {1}")
+    private static List<Object[]> parameters() {
+        List<Object[]> parameters = new ArrayList<>();
+        parameters.add(new Object[] {FoldDbOptions.Adding.BLIND, false});
+        parameters.add(new Object[] {FoldDbOptions.Adding.BLIND, true});
+        if ("whole".equals(System.getProperty("folddb.suites"))) {
+            parameters.add(new Object[] {FoldDbOptions.Adding.CHECKED, false});
+            parameters.add(new Object[] {FoldDbOptions.Adding.CHECKED, true});
+            parameters.add(new Object[] {FoldDbOptions.Adding.READING, false});
+        }
+        return parameters;
     }
 
     @Parameter private FoldDbOptions.Adding aggregating;
+
+    @Parameter(1)
+    private boolean isIncremental;
 
     @Override
     protected ConfigurableStateBackend getStateBackend() {
         Configuration configuration = new Configuration();
         configuration.set(FoldDbOptions.AGGREGATING, aggregating);
+        configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, isIncremental);
         return new FoldDbStateBackend().configure(configuration, getClass().getClassLoader());
     }
 

@@ -1,0 +1,140 @@
+package org.folddb.flink;
+
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import org.apache.flink.api.common.typeutils.TypeSerializer;
+import org.apache.flink.core.memory.DataOutputViewStreamWrapper;
+import org.apache.flink.runtime.state.KeyGroupRange;
+import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
+import org.apache.flink.runtime.state.SnapshotResources;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
+import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
+import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
+import org.apache.flink.util.FileUtils;
+import org.folddb.BackupFile;
+import org.folddb.FoldDb;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A backup of the store in a local directory, the timers, and what is known of the states. The thread
+ * of the task makes it, and another one sends it away.
+ *
+ * <p>What is not in the files of the backup is written as
+ *
+ * <pre>
+ *   what Flink writes of key serializer and states     KeyedBackendSerializationProxy
+ *   version                                            int, 1
+ *   for each table    its name; whether its rows may have several operands
+ *   for each timer    true, its length (int), key group and timer
+ *   false             after the timers of each queue
+ * </pre>
+ */
+final class LocalBackup<K> implements SnapshotResources {
+    private static final Logger LOG = LoggerFactory.getLogger(LocalBackup.class);
+
+    static final int VERSION = 1;
+
+    private final File place;
+    private final Path directory;
+    private final List<BackupFile> files;
+    private final List<StateMetaInfoSnapshot> metas = new ArrayList<>();
+    private final List<String> tableNames = new ArrayList<>();
+    private final List<Boolean> haveOperands = new ArrayList<>();
+    private final List<HeapPriorityQueueStateSnapshot<?>> queues = new ArrayList<>();
+    private final KeyGroupRange keyGroups;
+    private final int keyGroupBytes;
+    private final TypeSerializer<K> keySerializer;
+
+    /**
+     * Flushes the store, so that the log of the backup is short, and makes the backup: immutable
+     * files are links to those of the store.
+     *
+     * @param place the directory for it, which does not exist yet
+     */
+    LocalBackup(
+            FoldDb db,
+            File place,
+            Collection<StateTable> tables,
+            Collection<HeapPriorityQueueSnapshotRestoreWrapper<?>> timers,
+            KeyGroupRange keyGroups,
+            int keyGroupBytes,
+            TypeSerializer<K> keySerializer) {
+        this.place = place;
+        this.keyGroups = keyGroups;
+        this.keyGroupBytes = keyGroupBytes;
+        this.keySerializer = keySerializer;
+        for (StateTable table : tables) {
+            metas.add(table.meta.snapshot());
+            tableNames.add(table.table.name());
+            haveOperands.add(table.hasOperands);
+        }
+        for (HeapPriorityQueueSnapshotRestoreWrapper<?> queue : timers) {
+            metas.add(queue.getMetaInfo().snapshot());
+            queues.add(queue.stateSnapshot());
+        }
+        if (metas.isEmpty()) {
+            directory = null;
+            files = List.of();
+            return;
+        }
+        try {
+            db.flush();
+            directory = db.backup(place.toPath());
+            files = FoldDb.backupFiles(directory);
+        } catch (Throwable failure) {
+            release();
+            throw failure;
+        }
+    }
+
+    boolean isEmpty() {
+        return metas.isEmpty();
+    }
+
+    List<BackupFile> files() {
+        return files;
+    }
+
+    Path path(BackupFile file) {
+        return directory.resolve(file.name());
+    }
+
+    void writeMetadata(OutputStream to) throws IOException {
+        // The stream belongs to the checkpoint, which closes it.
+        DataOutputStream out = new DataOutputStream(to);
+        new KeyedBackendSerializationProxy<>(keySerializer, metas, false)
+                .write(new DataOutputViewStreamWrapper(out));
+        out.writeInt(VERSION);
+        for (int at = 0; at < tableNames.size(); at++) {
+            out.writeUTF(tableNames.get(at));
+            out.writeBoolean(haveOperands.get(at));
+        }
+        for (HeapPriorityQueueStateSnapshot<?> queue : queues) {
+            SnapshotRows timers = SnapshotRows.ofQueue(0, queue, keyGroups, keyGroupBytes);
+            while (timers.next()) {
+                out.writeBoolean(true);
+                out.writeInt(timers.key.length);
+                out.write(timers.key);
+            }
+            out.writeBoolean(false);
+        }
+        out.flush();
+    }
+
+    @Override
+    public void release() {
+        try {
+            FileUtils.deleteDirectory(place);
+        } catch (IOException | UncheckedIOException failure) {
+            LOG.warn("The directory {} of a checkpoint cannot be removed.", place, failure);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+package org.folddb.flink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.ReducingStateDescriptor;
+import org.apache.flink.api.common.state.State;
+import org.apache.flink.api.common.state.StateDescriptor;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.api.common.typeutils.base.LongSerializer;
+import org.apache.flink.api.common.typeutils.base.StringSerializer;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.runtime.checkpoint.CheckpointType;
+import org.apache.flink.runtime.checkpoint.SavepointType;
+import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
+import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
+import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
+import org.apache.flink.runtime.state.KeyGroupRange;
+import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
+import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.PlaceholderStreamStateHandle;
+import org.apache.flink.runtime.state.SharedStateRegistryImpl;
+import org.apache.flink.runtime.state.VoidNamespace;
+import org.apache.flink.runtime.state.VoidNamespaceSerializer;
+import org.apache.flink.runtime.state.internal.InternalListState;
+import org.apache.flink.runtime.state.internal.InternalReducingState;
+import org.apache.flink.runtime.state.internal.InternalValueState;
+import org.apache.flink.util.FlinkRuntimeException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Incremental checkpoints: what they share, and that each is all of the state. */
+class IncrementalTest {
+    private static final int KEYS = 500;
+
+    @TempDir Path local;
+
+    private final SharedStateRegistryImpl registry = new SharedStateRegistryImpl();
+
+    private FoldDbStateBackend backend() {
+        Configuration configuration = new Configuration();
+        configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
+        configuration.set(FoldDbOptions.LOCAL_DIRECTORY, local.toString());
+        return new FoldDbStateBackend().configure(configuration, getClass().getClassLoader());
+    }
+
+    private AbstractKeyedStateBackend<Integer> open(KeyedStateHandle... restored) throws Exception {
+        return Backends.open(backend(), restored);
+    }
+
+    /** A checkpoint that completes, as the job manager then knows it. */
+    private IncrementalRemoteKeyedStateHandle complete(AbstractKeyedStateBackend<Integer> backend, long id)
+            throws Exception {
+        IncrementalRemoteKeyedStateHandle handle =
+                Backends.incremental(backend, id, CheckpointType.CHECKPOINT);
+        handle.registerSharedStates(registry, id);
+        backend.notifyCheckpointComplete(id);
+        return handle;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <S extends State, T> T state(
+            AbstractKeyedStateBackend<Integer> backend, StateDescriptor<S, ?> descriptor) throws Exception {
+        return (T)
+                backend.getPartitionedState(
+                        VoidNamespace.INSTANCE, VoidNamespaceSerializer.INSTANCE, descriptor);
+    }
+
+    /** States of a backend, and what they must hold. */
+    private static final class Job {
+        final Map<Integer, String> calls = new HashMap<>();
+        final Map<Integer, Long> values = new HashMap<>();
+        final Map<Integer, List<Long>> lists = new HashMap<>();
+        private final Random random = new Random(11);
+
+        private InternalReducingState<Integer, VoidNamespace, String> callsOf(
+                AbstractKeyedStateBackend<Integer> backend) throws Exception {
+            return state(
+                    backend,
+                    new ReducingStateDescriptor<>(
+                            "calls", (a, b) -> "(" + a + b + ")", StringSerializer.INSTANCE));
+        }
+
+        private InternalValueState<Integer, VoidNamespace, Long> valuesOf(
+                AbstractKeyedStateBackend<Integer> backend) throws Exception {
+            return state(backend, new ValueStateDescriptor<>("values", LongSerializer.INSTANCE));
+        }
+
+        private InternalListState<Integer, VoidNamespace, Long> listsOf(
+                AbstractKeyedStateBackend<Integer> backend) throws Exception {
+            return state(backend, new ListStateDescriptor<>("lists", LongSerializer.INSTANCE));
+        }
+
+        /** Writes to keys of the backends' ranges. */
+        void write(int writes, Collection<AbstractKeyedStateBackend<Integer>> backends) throws Exception {
+            for (int step = 0; step < writes; step++) {
+                int key = random.nextInt(KEYS);
+                AbstractKeyedStateBackend<Integer> backend = of(key, backends);
+                backend.setCurrentKey(key);
+                String call = Integer.toString(step % 10);
+                callsOf(backend).add(call);
+                calls.merge(key, call, (a, b) -> "(" + a + b + ")");
+                valuesOf(backend).update((long) step);
+                values.put(key, (long) step);
+                listsOf(backend).add((long) step);
+                lists.computeIfAbsent(key, none -> new ArrayList<>()).add((long) step);
+                if (step % 50 == 0) {
+                    listsOf(backend).clear();
+                    lists.remove(key);
+                }
+            }
+        }
+
+        void check(Collection<AbstractKeyedStateBackend<Integer>> backends) throws Exception {
+            for (int key = 0; key < KEYS; key++) {
+                AbstractKeyedStateBackend<Integer> backend = of(key, backends);
+                backend.setCurrentKey(key);
+                assertEquals(calls.get(key), callsOf(backend).get());
+                assertEquals(values.get(key), valuesOf(backend).value());
+                Iterable<Long> list = listsOf(backend).get();
+                List<Long> found = new ArrayList<>();
+                if (list != null) {
+                    list.forEach(found::add);
+                }
+                assertEquals(lists.getOrDefault(key, List.of()), found);
+            }
+            int entries = 0;
+            for (AbstractKeyedStateBackend<Integer> backend : backends) {
+                entries += backend.numKeyValueStateEntries();
+            }
+            assertEquals(calls.size() + values.size() + lists.size(), entries, "and there are no others");
+        }
+
+        private static AbstractKeyedStateBackend<Integer> of(
+                int key, Collection<AbstractKeyedStateBackend<Integer>> backends) {
+            int group = KeyGroupRangeAssignment.assignToKeyGroup(key, 128);
+            for (AbstractKeyedStateBackend<Integer> backend : backends) {
+                if (backend.getKeyGroupRange().contains(group)) {
+                    return backend;
+                }
+            }
+            throw new AssertionError("no backend has the key group " + group);
+        }
+    }
+
+    private static Set<String> names(List<HandleAndLocalPath> files) {
+        Set<String> names = new HashSet<>();
+        files.forEach(file -> names.add(file.getLocalPath()));
+        return names;
+    }
+
+    private static long placeholders(IncrementalRemoteKeyedStateHandle handle) {
+        return handle.getSharedState().stream()
+                .filter(file -> file.getHandle() instanceof PlaceholderStreamStateHandle)
+                .count();
+    }
+
+    /** What is in the local directory beside the stores of running backends. */
+    private void assertNoLeftovers(int running) {
+        String[] there = local.toFile().list();
+        assertEquals(running, there.length, String.join(", ", there));
+    }
+
+    @Test
+    void filesOfTheLastCompleteCheckpointAreNotSentAgain() throws Exception {
+        AbstractKeyedStateBackend<Integer> backend = open();
+        Job job = new Job();
+        job.write(5_000, List.of(backend));
+        IncrementalRemoteKeyedStateHandle first = complete(backend, 1);
+        assertEquals(first.getStateSize(), first.getCheckpointedSize(), "all of it is new");
+        job.write(10, List.of(backend));
+        IncrementalRemoteKeyedStateHandle aborted =
+                Backends.incremental(backend, 2, CheckpointType.CHECKPOINT);
+        backend.notifyCheckpointAborted(2);
+        IncrementalRemoteKeyedStateHandle second =
+                Backends.incremental(backend, 3, CheckpointType.CHECKPOINT);
+        assertTrue(placeholders(second) > 0);
+        assertTrue(second.getCheckpointedSize() * 2 < first.getCheckpointedSize(), second.toString());
+        Set<String> shared = names(first.getSharedState());
+        for (HandleAndLocalPath file : second.getSharedState()) {
+            boolean isKnown = file.getHandle() instanceof PlaceholderStreamStateHandle;
+            assertEquals(isKnown, shared.contains(file.getLocalPath()), "not of the aborted one: " + file);
+        }
+        aborted.discardState();
+        second.registerSharedStates(registry, 3);
+        backend.notifyCheckpointComplete(3);
+        assertNoLeftovers(1);
+        backend.dispose();
+        assertNoLeftovers(0);
+        AbstractKeyedStateBackend<Integer> restored = open(second);
+        job.check(List.of(restored));
+        restored.dispose();
+        assertNoLeftovers(0);
+    }
+
+    @Test
+    void aRestoredBackendGoesOnToShareFiles() throws Exception {
+        AbstractKeyedStateBackend<Integer> backend = open();
+        Job job = new Job();
+        IncrementalRemoteKeyedStateHandle last = null;
+        for (int round = 1; round <= 6; round++) {
+            job.write(2_000, List.of(backend));
+            last = complete(backend, round);
+            backend.dispose();
+            backend = open(last);
+            job.check(List.of(backend));
+        }
+        job.write(5, List.of(backend));
+        IncrementalRemoteKeyedStateHandle after = complete(backend, 7);
+        assertEquals(last.getBackendIdentifier(), after.getBackendIdentifier());
+        assertTrue(after.getCheckpointedSize() * 2 < after.getStateSize(), after.toString());
+        backend.dispose();
+    }
+
+    @Test
+    void fullCheckpointsAndNativeSavepointsShareNothing() throws Exception {
+        AbstractKeyedStateBackend<Integer> backend = open();
+        Job job = new Job();
+        job.write(3_000, List.of(backend));
+        complete(backend, 1);
+        IncrementalRemoteKeyedStateHandle full =
+                Backends.incremental(backend, 2, CheckpointType.FULL_CHECKPOINT);
+        IncrementalRemoteKeyedStateHandle savepoint =
+                Backends.incremental(backend, 3, SavepointType.savepoint(SavepointFormatType.NATIVE));
+        assertEquals(0, placeholders(full) + placeholders(savepoint));
+        backend.dispose();
+        for (IncrementalRemoteKeyedStateHandle handle : List.of(full, savepoint)) {
+            AbstractKeyedStateBackend<Integer> restored = open(handle);
+            job.check(List.of(restored));
+            restored.dispose();
+        }
+    }
+
+    @Test
+    void parallelismChangesUpAndDown() throws Exception {
+        Job job = new Job();
+        List<AbstractKeyedStateBackend<Integer>> backends = List.of(open());
+        long id = 0;
+        for (int parallelism : List.of(3, 2, 5, 1, 2)) {
+            job.write(2_000, backends);
+            id++;
+            List<KeyedStateHandle> handles = new ArrayList<>();
+            for (AbstractKeyedStateBackend<Integer> backend : backends) {
+                handles.add(complete(backend, id));
+                backend.dispose();
+            }
+            backends = new ArrayList<>();
+            for (int at = 0; at < parallelism; at++) {
+                KeyGroupRange range =
+                        KeyGroupRangeAssignment.computeKeyGroupRangeForOperatorIndex(128, parallelism, at);
+                List<KeyedStateHandle> ours = new ArrayList<>();
+                for (KeyedStateHandle handle : handles) {
+                    if (handle.getKeyGroupRange().getIntersection(range).getNumberOfKeyGroups() > 0) {
+                        ours.add(handle);
+                    }
+                }
+                backends.add(Backends.open(backend(), range, ours));
+            }
+            job.check(backends);
+            assertNoLeftovers(parallelism);
+        }
+        for (AbstractKeyedStateBackend<Integer> backend : backends) {
+            backend.dispose();
+        }
+    }
+
+    @Test
+    void aCanonicalSavepointNeedsTheFunctionsOfRestoredStates() throws Exception {
+        AbstractKeyedStateBackend<Integer> backend = open();
+        Job job = new Job();
+        job.write(2_000, List.of(backend));
+        IncrementalRemoteKeyedStateHandle handle = complete(backend, 1);
+        backend.dispose();
+        AbstractKeyedStateBackend<Integer> restored = open(handle);
+        String said =
+                assertThrows(FlinkRuntimeException.class, () -> Backends.savepoint(restored)).getMessage();
+        assertTrue(said.contains("calls") && said.contains("native savepoint"), said);
+        job.check(List.of(restored));
+        KeyedStateHandle savepoint = Backends.savepoint(restored);
+        restored.dispose();
+        AbstractKeyedStateBackend<Integer> again = open(savepoint);
+        job.check(List.of(again));
+        again.dispose();
+    }
+
+    @Test
+    void aDamagedCheckpointIsRefusedAndLeavesNothing() throws Exception {
+        AbstractKeyedStateBackend<Integer> backend = open();
+        new Job().write(2_000, List.of(backend));
+        IncrementalRemoteKeyedStateHandle handle = complete(backend, 1);
+        backend.dispose();
+        List<HandleAndLocalPath> fewer = new ArrayList<>(handle.getSharedState());
+        HandleAndLocalPath missing = fewer.remove(0);
+        IncrementalRemoteKeyedStateHandle damaged =
+                new IncrementalRemoteKeyedStateHandle(
+                        handle.getBackendIdentifier(),
+                        handle.getKeyGroupRange(),
+                        1,
+                        fewer,
+                        handle.getPrivateState(),
+                        handle.getMetaDataStateHandle());
+        Exception refused = assertThrows(Exception.class, () -> open(damaged));
+        assertTrue(String.valueOf(refused.getCause()).contains(missing.getLocalPath()), refused.toString());
+        assertNoLeftovers(0);
+        assertNotEquals(0, handle.getSharedState().size());
+        assertFalse(new File(local.toFile(), missing.getLocalPath()).exists());
+    }
+}
