@@ -1,6 +1,7 @@
 """Whole columns in and out: Arrow, NumPy and lists."""
 
 import json
+import random
 
 import folddb
 import pytest
@@ -369,3 +370,27 @@ def test_pandas_reads_a_scan_and_its_frames_fold(named):
         assert named.fold_many((frame["name"], frame["day"]), frame["value"]) == 3
         assert named.count() == 2 and named["a", 1] == 8
     assert named.fold_many(frame[["name", "day"]][:0], frame["value"].to_numpy()[:0]) == 0
+
+
+def test_keys_of_statistics_are_told_apart_as_single_rows_are(store):
+    """Rows of one key in a chunk become one operand."""
+    random_of = random.Random(4)
+    texts = [None, "", "a", "ab", "b", "\0", "a\0", "\uffff"]
+    floats = [0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf"), 5e-324]
+    kinds = {
+        "tuple(text?,text?)": (texts, texts),
+        "tuple(int?,int)": ([None, 0, 1, -1, 2**62], [0, 1, 256]),
+        "tuple(bytes,bool)": ([b"", b"a", b"a\0"], [True, False]),
+        "tuple(double,text)": (floats, ["", "x"]),
+    }
+    for at, (types, cells) in enumerate(kinds.items()):
+        rows = [tuple(random_of.choice(column) for column in cells) for _ in range(3_000)]
+        numbers = [random_of.choice([None, 0.5, 2.25, -7.0]) for _ in rows]
+        single, many = (store.table(f"{name}{at}", key=types, fold="stats:f64") for name in ("single", "many"))
+        for row, number in zip(rows, numbers):
+            if number is not None:
+                single.fold(row, number)
+        columns = tuple(pa.array(column) for column in zip(*rows))
+        assert many.fold_many(columns, pa.array(numbers)) == sum(number is not None for number in numbers)
+        assert list(many.items()) == list(single.items())
+        assert 4 < len(list(many)) <= 64
