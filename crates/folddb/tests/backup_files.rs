@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use folddb::maintenance::{BackupFile, BackupFileRole, BackupOptions, RestoreOptions, VerifyOptions};
-use folddb::{ErrorKind, Options, Rules, Store, Table};
+use folddb::{BackgroundWork, ErrorKind, Options, Rules, Store, Table};
 
 fn options() -> Options {
     Options::default().memory_bytes(8 << 20)
@@ -158,5 +158,33 @@ fn the_log_in_a_backup_begins_where_it_is_needed() {
             restored.backup(dir.path().join(format!("of {round} {ops}")), &BackupOptions::default()).unwrap();
             restored.close().unwrap();
         }
+    }
+}
+
+#[test]
+fn a_log_of_several_segments_is_cut_at_its_beginning_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = || options().tuning(|t| t.segment_bytes(1 << 20)).background(BackgroundWork::Manual);
+    let store = Store::create(dir.path().join("store"), small()).unwrap();
+    let blobs = store.table("blobs", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    for key in 0..100 {
+        blobs.put(&key, &vec![1; 3000]).unwrap();
+    }
+    store.flush().unwrap();
+    for key in 100..1000 {
+        blobs.put(&key, &vec![2; 3000]).unwrap(); // 2.7 MB
+    }
+    let made = store.backup(dir.path().join("backups"), &BackupOptions::default()).unwrap();
+    let files = Store::backup_files(&made.path, &options()).unwrap();
+    let logs = files.iter().filter(|file| file.role == BackupFileRole::Log);
+    let (count, log) = logs.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.bytes));
+    assert!(count >= 3, "{count} segments");
+    assert!((2_700_000..2_900_000).contains(&log), "{log} bytes of log for 2.7 MB that are not in runs");
+    let to = dir.path().join("restored");
+    Store::restore(&made.path, &to, &RestoreOptions::default(), &options()).unwrap();
+    let store = Store::open(&to, options()).unwrap();
+    let restored: Table<u64, Vec<u8>> = store.open_table("blobs").unwrap();
+    for key in 0..1000 {
+        assert_eq!(restored.get(&key).unwrap(), Some(vec![if key < 100 { 1 } else { 2 }; 3000]), "{key}");
     }
 }
