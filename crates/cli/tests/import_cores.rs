@@ -134,6 +134,31 @@ fn json_and_logs_are_read_in_pieces_too() {
     both_ways(&place, "own.log", logs.as_bytes(), &[&options[..], &["--fold", "stats:f64 = ms"]].concat());
 }
 
+/// A mark that is not at the beginning of the file makes a bad row, also where a piece begins; of
+/// fields with one name the last counts.
+#[test]
+fn marks_and_repeated_names_in_json_are_read_alike() {
+    let place = Place::new();
+    let mark = '\u{feff}';
+    let text: String = (0..40_000)
+        .map(|n| {
+            let mark = if n % 3 == 0 { mark.to_string() } else { String::new() };
+            format!("{mark}{{\"k\":\"no\",\"n\":{n},\"k\":\"k{}\",\"note\":\"{}\"}}\n", n % 7, "x".repeat(40))
+        })
+        .collect();
+    let options = ["--format", "ndjson", "--key", "k", "--fold", "rows: sum:u64 = 1, n: sum:u64 = n"];
+    let told = both_ways(&place, "marks.ndjson", text.as_bytes(), &options);
+    assert_eq!(told["rows_bad"], 40_000 / 3, "only that of the first row is passed over: {told}");
+    assert_eq!(told["rows_imported"], 40_000 - 40_000 / 3);
+    place.write("twice.ndjson", "{\"k\":\"a\",\"n\":1,\"n\":5,\"k\":\"b\"}\n");
+    place.done(&["import", "s", "last", "twice.ndjson", "--create", "--key", "k", "--fold", "sum:u64 = n"]);
+    assert_eq!(place.done(&["export", "s", "last"]), "k,value\nb,5\n");
+    place.write("twice.log", "k=a n=1 n=5 k=b\n");
+    let words = ["import", "s", "log", "twice.log", "--format", "logfmt", "--create", "--key", "k"];
+    place.done(&[&words[..], &["--fold", "sum:u64 = n"]].concat());
+    assert_eq!(place.done(&["export", "s", "log"]), "k,value\nb,5\n");
+}
+
 /// A row that only the store refuses is found, and the others are in.
 #[test]
 fn a_row_that_the_store_refuses_is_named_in_a_large_file() {

@@ -64,15 +64,21 @@ fn a_damaged_store_is_refused_with_file_and_offset() {
 }
 
 #[test]
-fn a_file_that_ends_early_keeps_what_was_read() {
+fn a_pipe_that_ends_early_keeps_what_was_read() {
     let place = Place::new();
     let packed = std::fs::read(support::flights_sample()).expect("the sample is there");
     place.write("torn.csv.gz", &packed[..packed.len() / 2]);
-    let words = ["import", "s", "t", "torn.csv.gz", "--create", "--key", "carrier", "--fold", "sum:u64 = 1"];
-    let ran = place.run(&words);
+    let torn = std::fs::File::open(place.path().join("torn.csv.gz")).expect("the file is there");
+    let words = ["import", "s", "t", "-", "--create", "--key", "carrier", "--fold", "sum:u64 = 1"];
+    let (pipe, mut writer) = std::io::pipe().expect("a pipe");
+    let copied = std::thread::spawn(move || std::io::copy(&mut { torn }, &mut writer));
+    let mut command = place.command(&words);
+    command.stdin(pipe);
+    let ran = support::Ran::from(command.output().expect("the program starts"));
+    copied.join().expect("it is written").expect("it is written");
     assert_eq!(ran.code, 3);
     assert!(
-        ran.err.contains("then stopped") && ran.err.contains("cannot read torn.csv.gz after line "),
+        ran.err.contains("then stopped") && ran.err.contains("cannot read stdin after line "),
         "{}",
         ran.err
     );

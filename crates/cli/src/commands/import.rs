@@ -140,7 +140,7 @@ impl OpenFile {
             nulls: &args.null,
         };
         let inode = source.inode;
-        let rows = Rows::open(source, &how)?;
+        let rows = Rows::open(source.of_rows(), &how)?;
         Ok(OpenFile { rows, inode, bytes_read })
     }
 }
@@ -277,6 +277,7 @@ impl Import<'_> {
             Some(open) => open,
             None => OpenFile::open(self.args, name)?,
         };
+        source::check(name)?;
         let rows = &mut open.rows;
         let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), rows)?;
         self.counts = Counts::default();

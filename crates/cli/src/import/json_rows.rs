@@ -30,6 +30,8 @@ pub(crate) struct Ndjson {
     pub(crate) object: Vec<(String, Datum)>,
     /// Lines are name=value.
     pub(crate) is_logfmt: bool,
+    /// The next line is the first of the file, and may begin with a byte order mark.
+    pub(crate) begins: bool,
 }
 
 /// Which requested columns no row has had.
@@ -96,6 +98,7 @@ impl Ndjson {
             is_partial: false,
             object: Vec::new(),
             is_logfmt,
+            begins: true,
         }
     }
 
@@ -134,7 +137,7 @@ impl Ndjson {
                 return Err(std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes")));
             }
             self.text.truncate(self.text.trim_ascii_end().len());
-            if *line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+            if std::mem::take(&mut self.begins) && self.text.starts_with(BYTE_ORDER_MARK) {
                 self.text.drain(..BYTE_ORDER_MARK.len());
             }
             if !self.text.is_empty() {

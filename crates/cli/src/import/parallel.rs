@@ -105,8 +105,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, text: Vec<u8>, is_last: bool) -> Done {
-        let mut rows = self.way.template.rows(text, is_last);
+    fn read(&mut self, text: Vec<u8>, begins: bool, is_last: bool) -> Done {
+        let mut rows = self.way.template.rows(text, begins, is_last);
         let mut done = Done::default();
         let (mut key, mut value) = (Vec::new(), Vec::new());
         loop {
@@ -192,7 +192,7 @@ fn work(mut reader: Reader<'_>, pieces: &Mutex<Receiver<Piece>>, done: &SyncSend
         let Ok(Ok(mut piece)) = next else { return };
         let text = std::mem::take(&mut piece.text);
         // What panics here does so again when rows are read one by one, and ends the program there.
-        let read = panic::catch_unwind(AssertUnwindSafe(|| reader.read(text, piece.is_last)));
+        let read = panic::catch_unwind(AssertUnwindSafe(|| reader.read(text, piece.begins, piece.is_last)));
         let read = read.unwrap_or_else(|_| Done { failed: true, ..Done::default() });
         if done.send((piece, read)).is_err() {
             return;
@@ -275,7 +275,7 @@ impl<T: FnMut(&mut Gathered) -> Result<Ended, Failure>> Order<'_, T> {
         if !self.tail.is_empty() {
             let mut text = std::mem::take(&mut self.tail);
             text.extend_from_slice(&done.text);
-            done = self.reader.read(text, piece.is_last);
+            done = self.reader.read(text, false, piece.is_last);
         }
         if done.failed {
             return Ok(Ended::ByOne);

@@ -18,6 +18,8 @@ pub(crate) struct Piece {
     /// The first one is 0.
     pub(crate) number: u64,
     pub(crate) text: Vec<u8>,
+    /// Nothing is before it.
+    pub(crate) begins: bool,
     /// Nothing follows.
     pub(crate) is_last: bool,
     /// All up to its end.
@@ -85,10 +87,11 @@ impl Pieces {
     }
 
     fn piece(&mut self, text: Vec<u8>) -> Piece {
+        let begins = self.tape.bytes() == 0;
         self.tape.feed(&text);
         let (number, is_last, content) = (self.number, self.is_ended, self.tape.content());
         self.number += 1;
-        Piece { number, text, is_last, content }
+        Piece { number, text, begins, is_last, content }
     }
 
     fn read_into(&mut self, text: &mut Vec<u8>) -> io::Result<()> {

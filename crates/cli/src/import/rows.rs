@@ -272,7 +272,10 @@ impl Rows {
                 form.pending.clear();
                 form.records.pass_to(mark.content.bytes, mark.line)
             }
-            Form::Ndjson(form) => lines::pass(&mut form.reader, &mut form.tape, mark.content.bytes),
+            Form::Ndjson(form) => {
+                form.begins = false;
+                lines::pass(&mut form.reader, &mut form.tape, mark.content.bytes)
+            }
             Form::Lines(form) => form.pass_to(mark.content.bytes),
         };
         let name = &self.source_name;
@@ -428,7 +431,7 @@ impl Rows {
 impl Template {
     /// The rows of a piece of the file, which begins and ends with a line. If it is not the last
     /// one, the row that follows has not arrived yet.
-    pub(crate) fn rows(&self, text: Vec<u8>, is_last: bool) -> Rows {
+    pub(crate) fn rows(&self, text: Vec<u8>, begins: bool, is_last: bool) -> Rows {
         let form = match &self.form {
             TemplateForm::Delimited { delimiter, columns } => Form::Delimited(Delimited {
                 records: Records::of_text(text, is_last, *delimiter, ROW_BYTES_MAX),
@@ -439,6 +442,7 @@ impl Template {
             }),
             TemplateForm::Ndjson { columns, is_logfmt } => Form::Ndjson(Ndjson {
                 unseen: Unseen { slots: (0..columns.len()).collect(), ..Unseen::default() },
+                begins,
                 ..Ndjson::new(Box::new(Cursor::new(text)), columns.clone(), *is_logfmt)
             }),
             TemplateForm::Lines(pattern) => {

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use folddb::text::size_text;
+
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::file_names;
@@ -36,6 +38,8 @@ pub(crate) struct Source {
     pub(crate) bytes_total: Option<u64>,
     /// Bytes read from the file so far.
     pub(crate) bytes_read: Arc<AtomicU64>,
+    /// It is packed, and cannot be read before its rows are taken.
+    pub(crate) is_unchecked: bool,
 }
 
 /// Opens a file that grows: where it ends, a read fails with `WouldBlock`, until another file has
@@ -130,18 +134,99 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     }
 }
 
+/// Reads a packed file to its end before a row of it is taken: its checksum comes last, and damaged
+/// data unpacks to other rows. A pipe cannot be read twice, and plain text has no checksum.
+///
+/// # Errors
+/// The file is damaged or cut off.
+pub(crate) fn check(path: &str) -> Result<(), Failure> {
+    if path == "-" {
+        return Ok(());
+    }
+    let failed = |error: io::Error| Failure::file("read", path, &error);
+    let file = File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Ok(());
+    }
+    let mut packed = BufReader::with_capacity(BUFFER_BYTES, file);
+    if !unpack::is_packed(packed.fill_buf().map_err(failed)?) {
+        return Ok(());
+    }
+    let mut content = unpack::unpacked(packed).map_err(failed)?;
+    let mut bytes = 0;
+    loop {
+        interrupt::check()?;
+        match content.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(damaged(path, bytes, &error)),
+            Ok([]) => return Ok(()),
+            Ok(read) => {
+                let len = read.len();
+                bytes += len as u64;
+                content.consume(len);
+            }
+        }
+    }
+}
+
+fn damaged(path: &str, bytes: u64, error: &io::Error) -> Failure {
+    Failure::Refused(format!(
+        "{path} is damaged or cut off: {error} ({} of content were read before); no row is taken of what it \
+         holds (what can be read of it: unpack it yourself, as with gzip -dc {path} | folddb import … -)",
+        size_text(bytes)
+    ))
+}
+
 fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<Source, Failure> {
     let bytes_read = Arc::new(AtomicU64::new(0));
     let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
     wait_for(&mut buffered)?;
     let failed = |error: io::Error| Failure::file("read", name, &error);
-    refuse_other_kinds(name, buffered.fill_buf().map_err(failed)?)?;
+    let head = buffered.fill_buf().map_err(failed)?;
+    refuse_other_kinds(name, head)?;
+    let is_unchecked = bytes_total.is_none() && unpack::is_packed(head);
     let mut content = unpack::unpacked(buffered).map_err(failed)?;
     wait_for(&mut content)?;
     refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
     let reader = unpack::lined(content).map_err(failed)?;
-    Ok(Source { reader, name: name.to_owned(), inode: None, bytes_total, bytes_read })
+    Ok(Source { reader, name: name.to_owned(), inode: None, bytes_total, bytes_read, is_unchecked })
+}
+
+/// What is unpacked from a pipe: rows are taken before its checksum is read, and where that is
+/// wrong, the error says so.
+struct Unchecked(Box<dyn BufRead>);
+
+impl Unchecked {
+    fn failed(error: io::Error) -> io::Error {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => error,
+            kind => io::Error::new(
+                kind,
+                format!(
+                    "{error}; what a pipe packs is checked after its rows, so any that are in may be wrong: to take \
+                     them back, drop the table and import it again, or import the packed file by its name, which is \
+                     checked first"
+                ),
+            ),
+        }
+    }
+}
+
+impl Read for Unchecked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(Unchecked::failed)
+    }
+}
+
+impl BufRead for Unchecked {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf().map_err(Unchecked::failed)
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.0.consume(bytes);
+    }
 }
 
 /// Waits for the first bytes.
@@ -195,6 +280,14 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
 }
 
 impl Source {
+    /// The same, whose errors say that rows that are in may be wrong, if nothing has checked them.
+    pub(crate) fn of_rows(mut self) -> Source {
+        if self.is_unchecked {
+            self.reader = Box::new(Unchecked(self.reader));
+        }
+        self
+    }
+
     /// The first line that is not empty, of what is read at once.
     pub(crate) fn first_line(&mut self) -> Result<String, Failure> {
         wait_for(&mut self.reader)?;

@@ -23,6 +23,7 @@ fn given(text: &str) -> String {
         inode: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
+        is_unchecked: false,
     };
     let how = How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] };
     let mut rows = Rows::open(source, &how).unwrap();
