@@ -317,6 +317,19 @@ impl Fold for QuantilesFold {
 
 impl BuiltIn for QuantilesFold {}
 
+/// A quantile of a value of the fold that this spec names.
+pub(crate) fn of_spec(spec: &str, value: &[u8], q: f64) -> Result<Option<f64>, FoldFailure> {
+    let alpha = match spec.strip_prefix("quantiles") {
+        Some("") => Some(ALPHA_DEFAULT),
+        Some(rest) => rest.strip_prefix(':').and_then(|alpha| alpha.parse().ok()),
+        None => None,
+    };
+    let Some(alpha) = alpha else {
+        return Err(FoldFailure::new(format!("expected the fold `quantiles`, found `{spec}`")));
+    };
+    Ok(Sketch::from_bytes(Mapping::new(alpha), value)?.quantile(q))
+}
+
 /// A sketch with an error that is known at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sketch {

@@ -27,7 +27,7 @@ use super::json_merge::JsonMerge;
 use super::matmul::{Matrix, MatrixNumber};
 use super::number::{Extreme, NumberType, SumI64, SumI128, SumU64};
 use super::patch::{Patch, PatchFold};
-use super::quantiles::{Mapping, Quantiles, QuantilesFold};
+use super::quantiles::{self, Mapping, Quantiles, QuantilesFold};
 use super::set::{ByteSet, Keeps, SetFold};
 use super::spec;
 use super::stats::{Stats, StatsF64};
@@ -65,6 +65,29 @@ impl FoldSpec {
     /// The fold.
     pub fn as_fold(&self) -> &Arc<dyn Fold> {
         &self.fold
+    }
+
+    /// Any quantile `q` (0 to 1) of a value that folds by `quantiles:ALPHA`, within the relative
+    /// error ALPHA; none of a value in which there is no number. For programs that know ALPHA at
+    /// run time only: others have [`Quantiles`].
+    ///
+    /// # Errors
+    /// When the fold is another one, or the bytes are no value of it.
+    ///
+    /// ```
+    /// # use folddb_rules as folddb;
+    /// use folddb::folds::FoldSpec;
+    /// use folddb::{Datum, Fold};
+    /// let spec: FoldSpec = "quantiles:0.001".parse().unwrap();
+    /// let mut value = Vec::new();
+    /// let numbers = (1..=1000).map(Datum::Int).collect();
+    /// spec.as_fold().read(&Datum::List(numbers), &mut value).unwrap();
+    /// let found = spec.quantile(&value, 0.999).unwrap().unwrap();
+    /// assert!((998.0..=1000.0).contains(&found), "{found}");
+    /// assert_eq!(spec.quantile(&[], 0.5).unwrap(), None);
+    /// ```
+    pub fn quantile(&self, value: &[u8], q: f64) -> Result<Option<f64>, FoldFailure> {
+        quantiles::of_spec(&self.fold.spec(), value, q)
     }
 
     /// Whether it is one of your own.

@@ -122,3 +122,16 @@ fn the_error_of_a_type_is_that_of_its_spec() {
         assert_eq!(super::super::parse(spec).unwrap().spec(), spec);
     }
 }
+
+#[test]
+fn a_quantile_by_spec_is_that_of_the_sketch_and_of_no_other_fold() {
+    let numbers: Vec<f64> = (1..=500).map(f64::from).collect();
+    let sketch = of_all(0.02, &numbers);
+    for q in [0.0, 0.1, 0.5, 0.999, 1.0] {
+        assert_eq!(of_spec("quantiles:0.02", sketch.as_bytes(), q).unwrap(), sketch.quantile(q));
+    }
+    let usual = of_all(ALPHA_DEFAULT, &numbers);
+    assert_eq!(of_spec("quantiles", usual.as_bytes(), 0.25).unwrap(), usual.quantile(0.25));
+    assert!(of_spec("stats:f64", usual.as_bytes(), 0.5).is_err());
+    assert!(of_spec("quantiles", b"no sketch at all", 0.5).is_err());
+}
