@@ -13,8 +13,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::human;
 
 pub(crate) use common::{
-    DurabilityArgs, DurabilityName, InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, StoreArgs,
-    StoreTableArgs, WriteArgs,
+    DurabilityArgs, DurabilityName, InputFormat, KeyArgs, LookArgs, OutputFormat, RangeArgs, RowsArgs,
+    StatsArgs, StoreArgs, StoreTableArgs, WriteArgs,
 };
 pub(crate) use data::{
     AggregateArgs, CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs, FoldArgs, GetArgs,
@@ -32,9 +32,11 @@ pub(crate) use tools::{BenchArgs, CompletionsArgs, ManArgs, ShellArgs};
 #[derive(Parser, Debug)]
 #[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 a check found something wrong, \
-    5 imported, but some rows (or all) were bad, or no row had a field that was named, 130 stopped by Ctrl-C.\n\
-    Only `create`, `import --create`, `import-dir --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
+    after_help = "Exit codes: 0 done; 1 the key has no value; 2 the command line is wrong; 3 the store or the system refuses; \
+    4 damaged, or a check found something wrong; 5 imported, but some rows (or all) were bad, or no row had a field that was named; \
+    6 no such store or table; 7 no such file; 8 busy: later it may succeed; 130 stopped by Ctrl-C.\n\
+    Only `create`, `import --create`, `import-dir --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does.\n\
+    FOLDDB_STORE: where this is set, it is the store, and lines are typed without one, as in the shell: folddb get TABLE KEY."
 )]
 pub(crate) struct Cli {
     /// The settings for all verbs.
@@ -61,6 +63,9 @@ pub(crate) struct Globals {
     /// by a program that keeps the store open.
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) deletes_age_max: Option<std::time::Duration>,
+    /// Do not show long output screen by screen; otherwise PAGER does, or less, on a terminal
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     /// Wait until no other process writes to the store, at most this long (5s, 1m) [default: do not
     /// wait]
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
@@ -89,7 +94,7 @@ pub(crate) enum Verb {
     Import(Box<ImportArgs>),
     /// List the files that were imported into a table, and how far each is in
     Imports(StoreTableArgs),
-    /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
+    /// Write rows to a file or to stdout, as CSV, TSV, NDJSON, Markdown or SQL
     ///
     /// The times at which values expire are left out, with a note if there are any; `dump` keeps
     /// them.
@@ -141,7 +146,7 @@ pub(crate) enum Verb {
     /// fold to {}. With --by there is a row for each value of some elements of the key.
     Aggregate(AggregateArgs),
     /// Print the figures of a store, or of one table
-    Stats(StoreTableArgs),
+    Stats(StatsArgs),
     /// Draw the tiers of a table: runs, their files, sizes
     Runs(StoreTableArgs),
     /// Show the value log: its segments, and how much of each is alive
@@ -217,6 +222,21 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     /// Print the man pages, or write them to files, one for each verb
     Man(ManArgs),
+}
+
+impl Verb {
+    /// Whether it prints what a person reads screen by screen.
+    pub(crate) fn is_paged(&self) -> bool {
+        match self {
+            Verb::Get(args) => !args.raw && args.to.is_none(),
+            Verb::Export(args) => args.to.is_none() && args.file.is_none(),
+            Verb::Dump(args) => args.to.is_none(),
+            Verb::Stats(args) => args.watch.is_none(),
+            Verb::Scan(_) | Verb::Find(_) | Verb::Aggregate(_) | Verb::History(_) | Verb::Explain(_) => true,
+            Verb::Tables(_) | Verb::Runs(_) | Verb::Values(_) | Verb::Imports(_) | Verb::Diff(_) => true,
+            _ => false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 checked and found something
-//! wrong, 5 imported, but not everything, 130 stopped by Ctrl-C.
+//! Exit codes: 0 done, 1 the key is absent, 2 usage, 3 refused, 4 damaged, or checked and found
+//! something wrong, 5 imported, but not everything, 6 no such store or table, 7 no such file, 8
+//! busy, 130 stopped by Ctrl-C.
 //!
-//! The one place that maps a kind of error to a code.
+//! The one place that maps a kind of error to a code. What a script does about a code is the same
+//! for all errors that have it.
 
 use folddb::ErrorKind;
 
@@ -10,17 +12,23 @@ use folddb::ErrorKind;
 pub(crate) enum ExitCode {
     /// It is done.
     Done = 0,
-    /// The store, the table, the key, or a named file does not exist.
-    NotFound = 1,
+    /// The key has no value: an answer, and no failure.
+    Absent = 1,
     /// The command line, or what it names, is wrong.
     Usage = 2,
-    /// The store is damaged, or the store or the operating system refuses.
+    /// The store, a rule of the command, or the operating system refuses.
     Refused = 3,
-    /// The command has done its work, and what it checked is damaged, was not saved completely, or
-    /// differs.
+    /// A read has met damage. Or the command has done its work, and what it checked is damaged, was
+    /// not saved completely, or differs.
     Damaged = 4,
     /// The command has finished, and some rows, or all, were not imported as intended.
     NotAllIn = 5,
+    /// There is no such store, or in it no such table or feed.
+    NotFound = 6,
+    /// There is no such file.
+    NoFile = 7,
+    /// Another process has the store, or was first: the same command may succeed later.
+    Busy = 8,
     /// Ctrl-C stopped it: 128 and the number of the signal, as shells have it.
     Interrupted = 130,
 }
@@ -36,6 +44,8 @@ impl From<ErrorKind> for ExitCode {
         match kind {
             ErrorKind::StoreNotFound | ErrorKind::TableNotFound => ExitCode::NotFound,
             ErrorKind::InvalidInput => ExitCode::Usage,
+            ErrorKind::Corruption => ExitCode::Damaged,
+            ErrorKind::Locked | ErrorKind::Conflict => ExitCode::Busy,
             _ => ExitCode::Refused,
         }
     }

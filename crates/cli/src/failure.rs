@@ -12,8 +12,12 @@ use crate::exit_code::ExitCode;
 pub(crate) enum Failure {
     /// An error of the store.
     Store(folddb::Error),
-    /// What was requested does not exist.
+    /// The key has no value.
+    Absent(String),
+    /// The store, or what it is to have (a table, a feed), does not exist.
     NotFound(String),
+    /// A file that was named does not exist.
+    NoFile(String),
     /// The command line is wrong.
     Usage(String),
     /// A file, or a rule of the command, refuses.
@@ -31,7 +35,9 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Store(error) => error.kind().into(),
+            Failure::Absent(_) => ExitCode::Absent,
             Failure::NotFound(_) => ExitCode::NotFound,
+            Failure::NoFile(_) => ExitCode::NoFile,
             Failure::Usage(_) => ExitCode::Usage,
             Failure::Refused(_) => ExitCode::Refused,
             Failure::OutputClosed => ExitCode::Done,
@@ -98,7 +104,7 @@ impl Failure {
             io::ErrorKind::AlreadyExists => {
                 Failure::Refused(format!("{file} exists already (name another file, or remove that one)"))
             }
-            io::ErrorKind::NotFound => Failure::NotFound(message),
+            io::ErrorKind::NotFound => Failure::NoFile(message),
             _ => Failure::Refused(message),
         }
     }
@@ -108,9 +114,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Store(error) => error.fmt(f),
-            Failure::NotFound(message) | Failure::Usage(message) | Failure::Refused(message) => {
-                f.write_str(message)
-            }
+            Failure::Absent(message)
+            | Failure::NotFound(message)
+            | Failure::NoFile(message)
+            | Failure::Usage(message)
+            | Failure::Refused(message) => f.write_str(message),
             Failure::Interrupted => f.write_str("stopped by Ctrl-C"),
             Failure::OutputClosed | Failure::Reported(_) => Ok(()),
         }

@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
@@ -54,6 +55,20 @@ impl Drop for Hearing {
 /// The flag for long calls of the store; none while the signal is not handled.
 pub(crate) fn flag() -> Option<Arc<AtomicBool>> {
     ENDS.get().filter(|_| IS_HEARD.load(Ordering::Relaxed)).cloned()
+}
+
+/// Waits, or fails soon after the flag is set.
+///
+/// # Errors
+/// [`Failure::Interrupted`].
+pub(crate) fn sleep(time: Duration) -> Result<(), Failure> {
+    const STEP: Duration = Duration::from_millis(20);
+    let since = Instant::now();
+    while let Some(left) = time.checked_sub(since.elapsed()).filter(|left| !left.is_zero()) {
+        check()?;
+        std::thread::sleep(left.min(STEP));
+    }
+    check()
 }
 
 /// Breaks if the flag is set.

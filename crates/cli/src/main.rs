@@ -9,10 +9,12 @@
 mod exit_code;
 mod failure;
 mod interrupt;
+mod pipe;
 mod human;
 mod messages;
 mod args;
 mod help;
+mod store_word;
 mod session;
 mod progress;
 mod keys;
@@ -33,14 +35,20 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(words: std::env::ArgsOs) -> ExitCode {
-    let cli = match help::parse(words) {
+    let words: Vec<_> = words.collect();
+    let asks_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    let (line, store) = store_word::of_environment(words);
+    let cli = match help::parse(line) {
         Ok(cli) => cli,
-        Err(error) => return messages::of_usage(error),
+        Err(error) => return messages::of_usage_with(error, store.as_deref(), asks_json),
     };
     let is_json = cli.globals.json;
     let mut session = Session::on_stdout(cli.globals);
+    if cli.verb.is_paged() {
+        session.page();
+    }
     let done = commands::run(cli.verb, &mut session);
     let ended = session.end(done);
-    let flushed = session.flush();
+    let flushed = session.end_output();
     messages::report_as(ended.and(flushed), is_json)
 }

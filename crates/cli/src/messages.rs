@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
 use serde_json::json;
@@ -11,6 +12,9 @@ use serde_json::json;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+
+/// The environment variable that names the store.
+pub(crate) const STORE_VARIABLE: &str = "FOLDDB_STORE";
 
 /// Prints a failure, on a line of its own, and returns the exit code of the process.
 pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
@@ -88,6 +92,22 @@ pub(crate) fn of_usage_or(error: Option<clap::Error>) {
     if let Some(error) = error {
         of_usage(error);
     }
+}
+
+/// The same; a mistake is followed by the store that the line does not name, if there is one.
+///
+/// With `--json` a mistake is an object, as any other error.
+pub(crate) fn of_usage_with(error: clap::Error, store: Option<&Path>, is_json: bool) -> ExitCode {
+    if is_json && error.use_stderr() {
+        let text = with_the_end_of_a_range(error).render().to_string();
+        let message = text.trim().trim_start_matches("error: ").to_owned();
+        return report_as(Err(Failure::Usage(message)), true);
+    }
+    let code = of_usage(error);
+    if let (ExitCode::Usage, Some(store)) = (code, store) {
+        print(&format!("{STORE_VARIABLE} names the store, so the line does not: it is {}", store.display()));
+    }
+    code
 }
 
 /// Prints what clap says: help on the output, a mistake on the error output.

@@ -1,5 +1,6 @@
-//! New files that commands write: packed where their names end in .gz. A file gets its name once it
-//! is whole and synced, so no end of the program leaves a partial file that passes for a whole one.
+//! New files that commands write: packed where their names end in .gz or .zst. A file gets its name
+//! once it is whole and synced, so no end of the program leaves a partial file that passes for a
+//! whole one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,10 +8,11 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
-use crate::file_names;
+use crate::file_names::{self, Packing};
 use crate::interrupt;
 
 /// The ending of the name of a file that is not whole yet.
@@ -33,7 +35,7 @@ pub(crate) fn write_new<T>(
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     if !folder.exists() {
         let message = format!("cannot create {name}: there is no directory {}", folder.display());
-        return Err(Failure::NotFound(message));
+        return Err(Failure::NoFile(message));
     }
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut partial = tempfile::Builder::new();
@@ -74,12 +76,18 @@ fn fill<T>(
 ) -> Result<T, Failure> {
     let failed = |error: io::Error| Failure::file("write", name, &error);
     let mut out = Stoppable(BufWriter::new(file.as_file_mut()));
-    let written = if file_names::is_packed(name) {
-        let mut packed = GzEncoder::new(&mut out, Compression::default());
-        let written = write(&mut packed);
-        packed.finish().map_err(failed).map(|_| written)
-    } else {
-        Ok(write(&mut out))
+    let written = match file_names::packing(name) {
+        Some(Packing::Gzip) => {
+            let mut packed = GzEncoder::new(&mut out, Compression::default());
+            let written = write(&mut packed);
+            packed.finish().map_err(failed).map(|_| written)
+        }
+        Some(Packing::Zstd) => {
+            let mut packed = ZstdFrames { out: &mut out, frame: Vec::new() };
+            let written = write(&mut packed);
+            packed.end_frame().map_err(failed).map(|()| written)
+        }
+        None => Ok(write(&mut out)),
     };
     interrupt::check()?; // a stop goes before the result of `write`
     let written = written?;
@@ -87,6 +95,38 @@ fn fill<T>(
     drop(out);
     file.as_file().sync_all().map_err(|error| Failure::file("sync", name, &error))?;
     written
+}
+
+/// How much is packed together.
+const FRAME_BYTES: usize = 1 << 20;
+
+/// A file packed with zstd, as frames one after the other.
+struct ZstdFrames<W> {
+    out: W,
+    frame: Vec<u8>,
+}
+
+impl<W: Write> ZstdFrames<W> {
+    fn end_frame(&mut self) -> io::Result<()> {
+        let packed = compress_to_vec(self.frame.as_slice(), CompressionLevel::Fastest);
+        self.frame.clear();
+        self.out.write_all(&packed)
+    }
+}
+
+impl<W: Write> Write for ZstdFrames<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = bytes.len().min(FRAME_BYTES - self.frame.len());
+        self.frame.extend_from_slice(&bytes[..len]);
+        if self.frame.len() == FRAME_BYTES {
+            self.end_frame()?;
+        }
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A file that takes no more bytes once Ctrl-C asks to stop.

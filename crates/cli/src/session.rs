@@ -16,6 +16,7 @@ use crate::args::Globals;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
+use crate::pipe::Paged;
 
 /// What a command runs in.
 pub(crate) struct Session {
@@ -90,6 +91,21 @@ impl Session {
             created: RefCell::default(),
             transaction: None,
         }
+    }
+
+    /// On a terminal, has the output shown screen by screen, unless that is not wanted.
+    /// Returns the output before.
+    pub(crate) fn page(&mut self) -> Option<Box<dyn Write>> {
+        let paged = if self.globals.no_pager { None } else { Paged::of_process() }?;
+        let out: Box<dyn Write> = Box::new(BufWriter::with_capacity(1 << 16, paged));
+        Some(std::mem::replace(&mut self.out, out))
+    }
+
+    /// Ends the output: waits for a pager.
+    pub(crate) fn end_output(&mut self) -> Result<(), Failure> {
+        let flushed = self.flush();
+        self.out = Box::new(io::sink());
+        flushed
     }
 
     /// Flushes the buffer of the output.

@@ -18,17 +18,9 @@ fn verbs(place: &Place) -> Vec<String> {
 #[test]
 fn every_verb_has_help() {
     let place = Place::new();
-    let help = place.done(&["--help"]);
     for verb in verbs(&place) {
         let own = place.done(&[&verb, "--help"]);
         assert!(own.contains(&format!("Usage: folddb {verb}")), "{own}");
-    }
-    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    for code in [
-        "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 a check found something wrong,",
-        "5 imported, but some rows (or all) were bad, or no row had a field that was named, 130 stopped by Ctrl-C.",
-    ] {
-        assert!(help.contains(code), "{help}");
     }
 }
 

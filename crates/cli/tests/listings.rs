@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::{FOLDDB, Place, project};
+use support::{FOLDDB, Place, project, without_settings};
 
 /// `cargo run` is the program that is being tested. Building and testing do nothing here, since
 /// this test runs inside them.
@@ -134,7 +134,7 @@ fn type_in(place: &Place, one: &Typed) -> Option<String> {
     let programs = Path::new(FOLDDB).parent().expect("the program is in a directory");
     let stand_ins = place.path().join("bin");
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new("sh")
+    let output = without_settings(&mut Command::new("sh"))
         .args(["-c", &format!("exec 2>&1\n{}", one.line)])
         .current_dir(place.path())
         .env("PATH", format!("{}:{}:{path}", stand_ins.display(), programs.display()))
@@ -151,8 +151,13 @@ fn type_in(place: &Place, one: &Typed) -> Option<String> {
 }
 
 /// Pages with the least number of their listings, in the order in which a new user reads them.
-const PAGES: [(&str, usize); 4] =
-    [("README.md", 3), ("docs/GUIDE.md", 7), ("docs/OPERATIONS.md", 3), ("docs/IMPORT.md", 10)];
+const PAGES: [(&str, usize); 5] = [
+    ("README.md", 3),
+    ("docs/GUIDE.md", 7),
+    ("docs/OPERATIONS.md", 3),
+    ("docs/IMPORT.md", 10),
+    ("docs/CLI.md", 5),
+];
 
 fn run_page(place: &Place, (name, listings_min): (&str, usize)) {
     let page = std::fs::read_to_string(project().join(name)).expect("the page is there");
@@ -181,6 +186,11 @@ fn every_listing_of_operations_does_what_it_says() {
 #[test]
 fn every_recipe_of_the_import_does_what_it_says() {
     run_page(&scratch(), PAGES[3]);
+}
+
+#[test]
+fn every_listing_of_the_command_line_does_what_it_says() {
+    run_page(&scratch(), PAGES[4]);
 }
 
 /// No page uses the name of a store that another has made with other rules.

@@ -84,7 +84,7 @@ fn a_process_that_has_waited_long_enough_for_the_lock_says_who_has_it() {
     let place = Place::new();
     let shell = open_one(&place);
     let ran = place.run(&["fold", "live", "t", "k", "1", "--wait-lock", "30ms"]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert_eq!(ran.code, 8, "{}", ran.err);
     assert!(ran.err.contains("open elsewhere"), "{}", ran.err);
     shell.end();
 }

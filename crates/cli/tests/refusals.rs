@@ -1,5 +1,5 @@
 //! What is refused: a store that another process has open, a damaged one, a file that ends early.
-//! Exit code 3, a message that says what and where, and nothing lost.
+//! A message that says what and where, an exit code of its own, and nothing lost.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn a_store_that_is_open_elsewhere_is_refused() {
     assert_eq!(shell.ask("fold t k 1 --get"), "1\n");
 
     let refused = place.run(&["fold", "s", "t", "k", "1"]);
-    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert_eq!(refused.code, 8, "{}", refused.err);
     assert!(refused.err.contains("close the other one first"), "{}", refused.err);
 
     shell.end();
@@ -54,12 +54,12 @@ fn a_damaged_store_is_refused_with_file_and_offset() {
     std::fs::write(&file, content).expect("the part is written");
 
     let refused = place.run(&["scan", "s", "t", "--format", "csv"]);
-    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert_eq!(refused.code, 4, "{}", refused.err);
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(refused.err.contains(&name) && refused.err.contains("offset"), "{}", refused.err);
 
     let refused = place.run(&["dump", "s", "--to", "s.dump"]);
-    assert!(refused.code == 3 && refused.err.contains(&name), "{}", refused.err);
+    assert!(refused.code == 4 && refused.err.contains(&name), "{}", refused.err);
     assert!(!place.path().join("s.dump").exists(), "half a dump is in the way of the next try");
 }
 
@@ -96,7 +96,7 @@ fn a_directory_that_is_no_store_is_left_alone() {
     let place = Place::new();
     place.write("note.txt", "mine");
     let here = place.path().to_str().expect("a path of text");
-    assert_eq!(place.run(&["tables", here]).code, 1);
+    assert_eq!(place.run(&["tables", here]).code, 6);
     assert_eq!(place.run(&["create", here]).code, 3);
     assert_eq!(place.read("note.txt"), "mine");
 }

@@ -19,7 +19,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use support::{FOLDDB, Place, project};
+use support::{FOLDDB, Place, project, without_settings};
 
 /// A piece of a script.
 enum Piece {
@@ -52,7 +52,7 @@ fn read(text: &str) -> Vec<Piece> {
 fn run(place: &Place, line: &str) -> String {
     let bin = Path::new(FOLDDB).parent().expect("the program is in a directory");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let output = Command::new("sh")
+    let output = without_settings(&mut Command::new("sh"))
         .arg("-c")
         .arg(format!("exec 2>&1\n{line}"))
         .current_dir(place.path())
@@ -154,4 +154,7 @@ scenarios! {
     files_are_imported_exactly_once: "exactly_once.txt",
     keys_and_operands_are_computed: "computed.txt",
     files_come_in_many_formats: "formats.txt",
+    the_environment_names_the_store: "store_word.txt",
+    answers_are_read_without_tools: "answer.txt",
+    rows_go_out_in_many_forms: "export_forms.txt",
 }

@@ -1,4 +1,5 @@
-//! What a person sees on a terminal: questions are asked there, and nowhere else.
+//! What a person sees on a terminal, and nowhere else: questions, a pager, tables of its width,
+//! completion.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -28,7 +29,7 @@ fn on_a_terminal_a_table_is_dropped_only_if_the_answer_is_yes() {
         screen.shows(said, 1);
         screen.ends_with(code);
     }
-    assert_eq!(place.run(&["count", "s", "t"]).code, 1);
+    assert_eq!(place.run(&["count", "s", "t"]).code, 6);
 }
 
 #[test]
@@ -41,4 +42,84 @@ fn nothing_is_asked_with_yes_nor_without_a_terminal() {
         make(&place);
     }
     assert_eq!(place.done(&["drop", "s", "t"]), "dropped table t\n"); // stdin is no terminal
+}
+
+/// A line of `sh` on a terminal of ten lines, with a pager that marks what it shows.
+fn on_ten_lines(line: &str) -> String {
+    format!("stty rows 10 cols 60; export TERM=xterm PAGER='sed s/^/paged:/'; {line}")
+}
+
+/// A store with a table of this many rows.
+fn with_rows(rows: u64) -> Place {
+    let place = Place::new();
+    place.write("rows.csv", (0..rows).map(|n| format!("key{n},{n}\n")).collect::<String>());
+    let words = ["import", "s", "t", "rows.csv", "--create", "--no-header", "--key", "c1"];
+    place.done(&[&words[..], &["--fold", "sum:u64 = c2"]].concat());
+    place
+}
+
+#[test]
+fn what_is_more_than_a_screen_goes_through_a_pager() {
+    let place = with_rows(40);
+    for (line, lines_paged) in [
+        (format!("{FOLDDB} scan s t"), 43), // header, rule, 40 rows, their number
+        (format!("{FOLDDB} scan s t --limit 3"), 0),
+        (format!("{FOLDDB} scan s t --no-pager"), 0),
+        (format!("{FOLDDB} scan s t | cat"), 0),
+        (format!("PAGER= {FOLDDB} scan s t"), 0),
+        (format!("TERM=dumb {FOLDDB} scan s t"), 0),
+        (format!("printf 'scan t\n' | {FOLDDB} shell s"), 0),
+    ] {
+        let Some(screen) = Screen::of(&place, &on_ten_lines(&line)) else { return };
+        let shown = screen.all_until(0);
+        assert_eq!(shown.matches("paged:").count(), lines_paged, "{line}: {shown}");
+        assert!(shown.contains("rows)"), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn a_pager_that_is_left_early_ends_the_command_well() {
+    let place = with_rows(20_000);
+    let line = format!("stty rows 10 cols 60; export TERM=xterm PAGER='head -n 3'; exec {FOLDDB} scan s t");
+    let Some(screen) = Screen::of(&place, &line) else { return };
+    let shown = screen.all_until(0);
+    assert!(shown.lines().count() <= 4 && shown.contains("key0"), "{shown}");
+    let line = format!("stty rows 10 cols 60; export TERM=xterm PAGER=no-such-pager; exec {FOLDDB} scan s t");
+    if let Some(screen) = Screen::of(&place, &line) {
+        screen.ends_well(); // the shell says that there is none
+    }
+}
+
+#[test]
+fn rows_fit_the_terminal() {
+    let place = Place::new();
+    place.done(&["create", "s", "t"]);
+    place.done(&["put", "s", "t", "key", &"a long text ".repeat(9)]);
+    for (columns, upright) in [(60, false), (12, true)] {
+        let line = format!("stty rows 10 cols {columns}; exec {FOLDDB} scan s t");
+        let Some(screen) = Screen::of(&place, &line) else { return };
+        let shown = screen.all_until(0);
+        assert!(shown.lines().all(|line| line.trim_end().chars().count() <= columns), "{shown}");
+        assert_eq!(shown.contains("── 1 ──"), upright, "{shown}");
+    }
+}
+
+#[test]
+fn the_prompt_completes_verbs_options_tables_and_keys() {
+    let place = Place::new();
+    place.done(&["create", "s", "visits", "--key", "tuple(text,text)", "--fold", "sum:u64"]);
+    place.done(&["fold", "s", "visits", "UA", "New York", "5"]);
+    place.done(&["fold", "s", "visits", "US", "LGA", "6"]);
+    let line = format!("stty rows 20 cols 100; export TERM=xterm; exec {FOLDDB} shell s");
+    let Some(mut screen) = Screen::of(&place, &line) else { return };
+    screen.shows("folddb> ", 1);
+    screen.press("hist\tvis\tUA \t--lim\t1\r");
+    screen.shows("history visits UA 'New York' --limit ", 1);
+    screen.shows("1  -                    5", 1);
+    screen.press("get visits U\tS\tL\t\r"); // U alone is both
+    screen.shows("get visits US LGA ", 1);
+    screen.shows("6\r\n", 1);
+    screen.press("scan visits --prefix US | tr L l; exit\r");
+    screen.shows("lGA", 1);
+    screen.ends_well();
 }

@@ -23,6 +23,22 @@ pub(crate) struct StoreTableArgs {
     pub(crate) table: Option<String>,
 }
 
+/// `stats`.
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Print them again and again, each TIME (1s, 500ms), until Ctrl-C; beside a process that
+    /// writes, as they are then [default: 2s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = human::parse_time)]
+    pub(crate) watch: Option<Option<std::time::Duration>>,
+    /// End after this many times
+    #[arg(long, value_name = "N", requires = "watch")]
+    pub(crate) limit: Option<u64>,
+}
+
 /// What a file of rows holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
@@ -117,9 +133,12 @@ pub(crate) struct RowsArgs {
     /// Heads instead of values: size, hash, and the part that the table's head rule keeps
     #[arg(long, conflicts_with = "keys")]
     pub(crate) heads: bool,
-    /// Only these columns
+    /// Only these columns; the name of a field is all of its parts
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
     pub(crate) columns: Vec<String>,
+    /// Which quantiles
+    #[command(flatten)]
+    pub(crate) quantiles: QuantileArgs,
     /// Print on stderr the cursor from which the next scan continues
     #[arg(long, conflicts_with = "heads")]
     pub(crate) cursor: bool,
@@ -130,6 +149,46 @@ pub(crate) struct RowsArgs {
     /// the table keeps its history
     #[arg(long, requires = "resume")]
     pub(crate) strict: bool,
+}
+
+/// Quantiles that are not shown by themselves.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct QuantileArgs {
+    /// Also show these quantiles (0 to 1) of columns that fold by `quantiles`: 0.999 is a column
+    /// p99.9
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', value_parser = quantile)]
+    pub(crate) quantile: Vec<f64>,
+}
+
+fn quantile(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(q) if (0.0..=1.0).contains(&q) => Ok(q),
+        _ => Err("a quantile is a number from 0 to 1, such as 0.999".to_owned()),
+    }
+}
+
+/// How rows look to people.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct LookArgs {
+    /// Each row upright, with a line for each column [default: where columns do not fit the
+    /// terminal]
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) vertical: bool,
+    /// All digits of figures, and all of long texts
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+/// A picture of a column instead of rows.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PictureArgs {
+    /// A bar for each row, as long as this column says
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["format", "vertical", "json"])]
+    pub(crate) plot: Option<String>,
+    /// A sparkline of this column: a sign for each row, and a line for each key without its last
+    /// element, which is often a time
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["plot", "format", "vertical", "json"])]
+    pub(crate) spark: Option<String>,
 }
 
 /// How rows look.
@@ -143,6 +202,10 @@ pub(crate) enum OutputFormat {
     Tsv,
     /// A JSON object on each line
     Ndjson,
+    /// A table of Markdown
+    Markdown,
+    /// Inserts into a table of SQL that has these columns
+    Sql,
 }
 
 /// A key of a table: all that `explain` asks for.

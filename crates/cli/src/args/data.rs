@@ -7,8 +7,8 @@ use clap::Args;
 use folddb::AsOf;
 
 use super::common::{
-    DurabilityArgs, InputFormat, KeyArgs, OutputFormat, RangeArgs, RowsArgs, TtlArgs, WriteArgs, delimiter,
-    share,
+    DurabilityArgs, InputFormat, KeyArgs, LookArgs, OutputFormat, PictureArgs, QuantileArgs, RangeArgs,
+    RowsArgs, TtlArgs, WriteArgs, delimiter, share,
 };
 use crate::human;
 
@@ -262,6 +262,12 @@ pub(crate) struct ScanArgs {
     /// The format of rows [default: table, or ndjson with --json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OutputFormat>,
+    /// How they look to people
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+    /// A picture instead of them
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
 }
 
 /// `export`.
@@ -274,8 +280,8 @@ pub(crate) struct ExportArgs {
     /// The file to write; the same as --to
     #[arg(conflicts_with = "to")]
     pub(crate) file: Option<String>,
-    /// The file to write, which must not exist yet; compressed if its name ends in .gz; `-` is
-    /// stdout [default: -]
+    /// The file to write, which must not exist yet; compressed if its name ends in .gz or .zst; `-`
+    /// is stdout [default: -]
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
     /// Which rows
@@ -294,6 +300,15 @@ pub(crate) struct GetArgs {
     /// Print the bytes of the value as they are stored, and nothing else
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
+    /// All digits of figures, and all of long texts
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Which quantiles
+    #[command(flatten)]
+    pub(crate) quantiles: QuantileArgs,
+    /// Draw the numbers that statistics (stats) or quantiles saw, instead of printing the value
+    #[arg(long, conflicts_with_all = ["raw", "to", "json"])]
+    pub(crate) plot: bool,
     /// Write those bytes to this file, which must not exist yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
@@ -411,6 +426,9 @@ pub(crate) struct AggregateArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
+    /// Which quantiles
+    #[command(flatten)]
+    pub(crate) quantiles: QuantileArgs,
     /// A row for each value of these elements of the key; what is folded are the others
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
@@ -423,6 +441,20 @@ pub(crate) struct AggregateArgs {
     /// At most this many rows
     #[arg(long, value_name = "ROWS", requires = "by")]
     pub(crate) limit: Option<usize>,
+    /// The format of rows [default: table, or ndjson with --json]
+    #[arg(long, value_enum, requires = "by")]
+    pub(crate) format: Option<OutputFormat>,
+    /// How they look to people
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
+    /// Draw instead: without --by the numbers that statistics (stats) or quantiles saw; with it a
+    /// bar for each row, as long as this column says
+    #[arg(long, value_name = "COLUMN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["format", "vertical", "json"])]
+    pub(crate) plot: Option<String>,
+    /// A sparkline of this column: a sign for each row, and a line for each value of the elements
+    /// of --by without the last
+    #[arg(long, value_name = "COLUMN", requires = "by", conflicts_with_all = ["plot", "format", "vertical", "json"])]
+    pub(crate) spark: Option<String>,
 }
 
 /// `drop`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use folddb::AsOf;
 
-use super::common::OutputFormat;
+use super::common::{LookArgs, OutputFormat};
 use crate::human;
 
 /// `find`.
@@ -62,6 +62,9 @@ pub(crate) struct FindArgs {
     /// The format of rows [default: table, or ndjson with --json]
     #[arg(long, value_enum)]
     pub(crate) format: Option<OutputFormat>,
+    /// How they look to people
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
 }
 
 /// `index`.

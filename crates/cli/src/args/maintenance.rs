@@ -217,8 +217,8 @@ pub(crate) struct DumpArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
-    /// The file to write, which must not exist yet; compressed if its name ends in .gz; `-` is
-    /// stdout
+    /// The file to write, which must not exist yet; compressed if its name ends in .gz or .zst;
+    /// `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
     /// As of an earlier moment: a seq, a time (2026-11-22T08:30:00Z; writes of one second may count
@@ -232,7 +232,7 @@ pub(crate) struct DumpArgs {
 pub(crate) struct LoadArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
-    /// The file to read, gzip or not; `-` is stdin
+    /// The file to read, compressed or not; `-` is stdin
     #[arg(default_value = "-")]
     pub(crate) file: String,
     /// Create the store if it does not exist

@@ -6,16 +6,18 @@ use std::collections::hash_map::Entry;
 
 use folddb::{AggregateCost, BytesTable, Datum, Fold, Outcome, datum};
 
-use crate::args::{AggregateArgs, OutputFormat};
+use crate::args::AggregateArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::ranges;
 use crate::render::columns::{Columns, Row};
 use crate::render::json::{self, Json, object};
+use crate::render::look::Form;
+use crate::render::quantiles::Quantiles;
 use crate::render::rows::RowWriter;
 use crate::render::sorted::{self, Sorted};
-use crate::render::value;
+use crate::render::{spread, value};
 use crate::session::Session;
 
 pub(crate) fn run(args: &AggregateArgs, session: &mut Session) -> Result<(), Failure> {
@@ -25,13 +27,20 @@ pub(crate) fn run(args: &AggregateArgs, session: &mut Session) -> Result<(), Fai
         return by(args, &table, session);
     }
     let sum = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.aggregate()?;
-    let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
-    let found = sum.value.map(show);
+    if args.plot.as_ref().is_some_and(|column| !column.is_empty()) {
+        let why = "without --by there is one row: --plot draws its numbers, and takes no column";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    if let (Some(_), Some(value)) = (&args.plot, &sum.value) {
+        return spread::write(&mut session.out, table.rules(), value);
+    }
+    let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
+    let found = sum.value.map(|value| shown(&table, &quantiles, &value));
     let shown = found.as_ref().map(json::from_datum);
     let report = object! { "rows": sum.rows, "value": shown, "cost": cost_json(sum.cost) };
     session.report(&report, |out| {
         if let Some(found) = &found {
-            value::write(out, table.rules(), found)?;
+            value::write(out, table.rules(), found, Some(&quantiles), args.look.full)?;
         }
         writeln!(out, "({}; {})", human::plural(sum.rows, "row"), cost_words(sum.cost))
     })
@@ -45,7 +54,8 @@ struct Group {
 
 /// Folds over the elements of the key that are not named.
 fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
-    let columns = Columns::of(table.rules(), false, args.range.hex);
+    let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
+    let columns = Columns::of(table.rules(), false, args.range.hex).with_quantiles(&quantiles);
     let elements = args.by.iter().map(|name| element(&columns, name)).collect::<Result<Vec<_>, _>>()?;
     let spec = table.rules().as_table_rules().fold.spec().to_owned();
     let fold = table.rules().fold().filter(|_| !matches!(spec.as_str(), "replace" | "first")).cloned();
@@ -107,10 +117,13 @@ fn print(
     mut groups: Vec<Group>,
     session: &mut Session,
 ) -> Result<(), Failure> {
+    let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
     groups.sort_by(|one, two| sorted::compare(&one.elements, &two.elements));
-    let show =
-        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
-    let row = |group: Group| Row { term: Datum::Null, value: show(&group.value), key: group.elements };
+    let row = |group: Group| Row {
+        term: Datum::Null,
+        value: shown(table, &quantiles, &group.value),
+        key: group.elements,
+    };
     let mut rows: Vec<Row> = groups.into_iter().map(row).collect();
     match &args.sort {
         Some(name) => {
@@ -120,10 +133,18 @@ fn print(
         }
         None => rows.truncate(args.limit.unwrap_or(usize::MAX)),
     }
-    let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-    let mut writer = RowWriter::new(&mut session.out, format, &columns)?;
+    let form = Form::of(args.format, session.globals.json, &args.look);
+    let form = form.drawn(args.plot.as_ref(), args.spark.as_ref());
+    let mut writer = RowWriter::new(&mut session.out, form, &columns)?.of_table(table.name());
     rows.into_iter().try_for_each(|row| writer.row(row.key, row.value))?;
     writer.finish()
+}
+
+/// A value for people and programs.
+fn shown(table: &BytesTable, quantiles: &Quantiles, value: &[u8]) -> Datum {
+    let mut shown = table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    quantiles.put(value, &mut shown);
+    shown
 }
 
 fn cost_json(cost: AggregateCost) -> Json {

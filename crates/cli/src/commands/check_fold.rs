@@ -104,7 +104,7 @@ fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
         }
     }
     if samples.is_empty() {
-        return Err(Failure::NotFound(format!("table `{}` holds no operands to check", table.name())));
+        return Err(Failure::Absent(format!("table `{}` holds no operands to check", table.name())));
     }
     Ok(law::check(&*fold, &first_key.unwrap_or_default(), &samples))
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::keys;
 use crate::render::json::{self, Json, object};
-use crate::render::table;
+use crate::render::sheet;
 use crate::session::Session;
 
 pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
     let records = table.explain(&key)?;
     if records.is_empty() {
         let shown = args.key.join(" ");
-        return Err(Failure::NotFound(format!("table `{}` has no record of {shown}", table.name())));
+        return Err(Failure::Absent(format!("table `{}` has no record of {shown}", table.name())));
     }
     let report = records.iter().map(|record| {
         object! {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
     session.report(&report, |out| {
         records.iter().try_for_each(|record| {
             let op = record.op.name();
-            let value = table::cell(&value_of(&table, &record.op));
+            let value = sheet::cell(&value_of(&table, &record.op), false);
             writeln!(out, "{}", format!("{:>10}  {op:13}  {value}", record.seq).trim_end())?;
             writeln!(out, "{:10}  in {}{}: {}", "", record.place, times_of(record), record.why)
         })

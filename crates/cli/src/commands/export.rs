@@ -1,4 +1,5 @@
-//! `folddb export STORE TABLE [--to FILE]`: the rows of a table as CSV, TSV or NDJSON.
+//! `folddb export STORE TABLE [--to FILE]`: the rows of a table as CSV, TSV, NDJSON, Markdown
+//! or SQL.
 
 use crate::args::{ExportArgs, OutputFormat, RangeArgs};
 use crate::failure::Failure;
@@ -48,7 +49,7 @@ fn check_range(range: &RangeArgs) -> Result<(), Failure> {
     ];
     for (option, words) in bounds {
         if let [_, .., file] = words.as_slice()
-            && (file_names::is_packed(file) || format_of(file).is_some())
+            && (file_names::packing(file).is_some() || format_of(file).is_some())
         {
             return Err(Failure::Usage(format!(
                 "`{file}` would be taken as part of the key of {option}: name the file with --to, or say --to - for stdout"
@@ -64,6 +65,8 @@ fn format_of(file: &str) -> Option<OutputFormat> {
         Some("ndjson" | "jsonl" | "json") => Some(OutputFormat::Ndjson),
         Some("tsv" | "tab") => Some(OutputFormat::Tsv),
         Some("csv") => Some(OutputFormat::Csv),
+        Some("md" | "markdown") => Some(OutputFormat::Markdown),
+        Some("sql") => Some(OutputFormat::Sql),
         _ => None,
     }
 }

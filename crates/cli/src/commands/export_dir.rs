@@ -153,7 +153,7 @@ fn export_all(
 /// Makes a failure that concerns one file, or the value of one key, its outcome.
 fn refused(failure: Failure) -> Result<Exported, Failure> {
     let is_of_key = match &failure {
-        Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
+        Failure::Usage(_) | Failure::NoFile(_) | Failure::Refused(_) => true,
         Failure::Store(error) => error.kind() == folddb::ErrorKind::Corruption,
         _ => false,
     };

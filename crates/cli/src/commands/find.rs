@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::render::columns::Columns;
 use crate::render::head;
+use crate::render::look::Form;
 use crate::render::print_rows::{check_failed, report_failed};
 use crate::render::rows::RowWriter;
 use crate::session::Session;
@@ -29,15 +30,14 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
         let count = if args.limit.is_some() { find.count()? } else { count_spread(find)? };
         return session.report(&serde_json::json!({ "count": count }), |out| writeln!(out, "{count}"));
     }
-    let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.hex),
         false => Columns::of(table.rules(), args.keys, args.hex),
     }
     .behind_terms(args.term.is_none());
-    let format = args.format.unwrap_or(usual);
-    let mut writer = RowWriter::new(&mut session.out, format, &columns)?;
-    let shown_head = if format == OutputFormat::Table { head::shown } else { head::exact };
+    let form = Form::of(args.format, session.globals.json, &args.look);
+    let shown_head = if form.format == OutputFormat::Table { head::shown } else { head::exact };
+    let mut writer = RowWriter::new(&mut session.out, form, &columns)?.of_table(table.name());
     let mut failed_keys = 0;
     let shown =
         |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));

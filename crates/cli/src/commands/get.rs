@@ -9,7 +9,8 @@ use indicatif::ProgressBar;
 use crate::args::GetArgs;
 use crate::failure::Failure;
 use crate::render::json::{self, object};
-use crate::render::value;
+use crate::render::quantiles::Quantiles;
+use crate::render::{spread, value};
 use crate::session::Session;
 use crate::{blobs, human, keys, progress};
 
@@ -19,8 +20,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let table = store.known_table(&of.table)?;
     let rules = table.rules();
     let key = keys::key(&table, &of.key, of.hex)?;
-    let none =
-        || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
+    let none = || Failure::Absent(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
     human::check_over(args.at, store.now())?;
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
     if session.transaction.is_some() && (to.is_some() || args.at.is_some()) {
@@ -36,10 +36,15 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
         (Some(as_of), _) => table.get_at(&key, as_of)?,
     };
     let Some(value) = found else { return Err(none()) };
-    let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
+    if args.plot {
+        return spread::write(&mut session.out, rules, &value);
+    }
+    let quantiles = Quantiles::of(rules, &args.quantiles.quantile)?;
+    let mut shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
+    quantiles.put(&value, &mut shown);
     let key = rules.as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let report = object! { "key": json::from_datum(&key), "value": json::from_datum(&shown) };
-    session.report(&report, |out| value::write(out, rules, &shown))
+    session.report(&report, |out| value::write(out, rules, &shown, Some(&quantiles), args.full))
 }
 
 /// Writes the value of a key to a new file, or to the output; false if there is none. An incomplete

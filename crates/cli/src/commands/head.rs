@@ -24,7 +24,7 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     };
     let Some(head) = head else {
         let shown = of.key.join(" ");
-        return Err(Failure::NotFound(format!("table `{}` has no value for {shown}", table.name())));
+        return Err(Failure::Absent(format!("table `{}` has no value for {shown}", table.name())));
     };
     let (Datum::Map(fields), Datum::Map(exact)) = (head::shown(&head), head::exact(&head)) else {
         return Ok(());
@@ -33,6 +33,6 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     let report = [("key".to_owned(), key)].into_iter().chain(exact).collect();
     session.report(&Json(Datum::Map(report)), |out| {
         let told: Vec<_> = fields.into_iter().filter(|(_, value)| *value != Datum::Null).collect();
-        table::write_pairs(out, &told)
+        table::write_pairs(out, &told, false)
     })
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::keys;
 use crate::render::json::{IntoDatum, Json, object};
-use crate::render::{columns, table};
+use crate::render::{columns, sheet};
 use crate::session::Session;
 
 /// A state of a key.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     let states = table.history(&key, args.limit.map_or(usize::MAX, NonZeroUsize::get))?;
     if states.is_empty() {
         let shown = of.key.join(" ");
-        return Err(Failure::NotFound(format!(
+        return Err(Failure::Absent(format!(
             "table `{}` has no value for {shown}, and keeps no past one",
             table.name()
         )));
@@ -57,7 +57,7 @@ fn shown(rules: &DynamicRules, value: &[u8]) -> Datum {
 fn in_words(rules: &DynamicRules, state: &State) -> String {
     let Some(value) = &state.value else { return "(absent)".to_owned() };
     let paths = columns::value_paths(rules.as_table_rules().fold.spec());
-    match table::cut(columns::for_people(&paths, shown(rules, value)).to_string()) {
+    match sheet::cut(columns::for_people(&paths, shown(rules, value)).to_string()) {
         (text, false) => text,
         (text, true) => format!("{text}  ({})", human::bytes(value.len() as u64)),
     }

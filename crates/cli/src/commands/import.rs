@@ -249,7 +249,7 @@ impl Import<'_> {
         follows: bool,
     ) -> Result<(), Failure> {
         let disk = match identity::on_disk(name) {
-            Err(Failure::NotFound(_)) if follows => return Ok(()), // it was moved; the next one is to come
+            Err(Failure::NoFile(_)) if follows => return Ok(()), // it was moved; the next one is to come
             disk => disk?,
         };
         let known = match &disk {

@@ -45,7 +45,7 @@ impl Tally {
     /// is returned.
     fn refuse(&mut self, failure: Failure, bar: &ProgressBar) -> Result<(), Failure> {
         let is_of_file = match &failure {
-            Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
+            Failure::Usage(_) | Failure::NoFile(_) | Failure::Refused(_) => true,
             Failure::Store(error) => error.kind() == ErrorKind::InvalidInput,
             _ => false,
         };

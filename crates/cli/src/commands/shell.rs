@@ -9,33 +9,42 @@
 //! exit code 130. Ctrl-C is handled from the first line to the last, so it never just ends the
 //! process.
 //!
+//! `;` is between commands, and `|`, `>` and `>>` behind one send its output to a command of the
+//! system's shell or to a file. `use` opens another store.
+//!
 //! `begin` begins a transaction: until `commit` or `abort`, `put`, `fold` and `delete` of keys are
 //! done in it, and reads of keys and ranges see its writes; others do not. If one of its commands
 //! fails in a script, `commit` writes nothing; a user who types sees the failure, and may continue.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use clap::{CommandFactory, ValueEnum};
-use folddb::{Durability, Store};
-use rustyline::completion::Completer;
+use clap::ValueEnum;
+use folddb::Durability;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
-use rustyline::validate::Validator;
-use rustyline::{Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Editor};
 
-use crate::args::{Cli, DurabilityArgs, DurabilityName, ShellArgs, Verb};
+use crate::args::{DurabilityArgs, DurabilityName, ShellArgs, Verb};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::help;
 use crate::interrupt::{self, Hearing};
 use crate::messages;
-use crate::session::{Begun, Session, is_reserved};
+use crate::render::look;
+use crate::session::{Begun, Session, is_one_place};
+use crate::store_word;
+
+mod line;
+mod target;
+mod words;
+
+use line::{commands_of, split};
+use target::Target;
+use words::Words;
 
 /// The output of `help`: one screen.
 const HELP: &str =
@@ -48,7 +57,7 @@ const HELP: &str =
   begin   commit   abort        put, fold, delete together, seen by reads; commit --durability sync
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE... --key COLUMNS [--fold 'field: fold = column, ...'] [--create]   imports TABLE
-  export TABLE --to FILE        rows as CSV, TSV or NDJSON, compressed if FILE ends in .gz
+  export TABLE --to FILE        rows as CSV, TSV, NDJSON, Markdown or SQL; packed: .gz, .zst
   import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value log
@@ -59,12 +68,9 @@ const HELP: &str =
   backup DIR   backup list DIR  copies to go back to, while writing goes on; restore DIR NEW_STORE
   dump --to FILE   load FILE    the content as text, and back
   VERB --help                   all about a verb; Ctrl-C stops what a line does, and no more
-  exit
+  use STORE   exit              another store;   VERB ... | COMMAND   VERB ... > FILE   VERB ; VERB
 Put words with spaces in quotes. --json prints any report as JSON.
 ";
-
-/// Verbs that do not apply in a shell.
-const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
 
 /// How a verb is run.
 type RunVerb = fn(Verb, &mut Session) -> Result<(), Failure>;
@@ -77,22 +83,23 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
         true => session.open_to_read(&args.store)?,
         false => session.open_to_write(&args.store)?,
     };
-    session.shared = Some(store.clone());
+    session.shared = Some(store);
     let hearing = interrupt::hear();
     let input = Input::of_process();
     let path = args.store.clone();
-    let mut shell = Shell { path, run: verb, input, first_failure: None, hearing: &hearing };
+    let read_only = args.read_only;
+    let mut shell = Shell { path, read_only, run: verb, input, first_failure: None, hearing: &hearing };
     let ended = match input {
-        Input::Editor => shell.at_prompt(&store, session),
+        Input::Editor => shell.at_prompt(session),
         Input::Typed => shell.over_typed(session),
         Input::Script => shell.over_script(session),
     };
-    session.shared = None;
+    let store = session.shared.take();
     if session.transaction.take().is_some() {
         let why = "the transaction was not committed: nothing of it is written";
         shell.note(messages::report(Err(Failure::Refused(why.to_owned()))));
     }
-    let closed = store.close();
+    let closed = store.map_or(Ok(()), folddb::Store::close);
     ended?;
     closed?;
     match shell.first_failure {
@@ -103,6 +110,8 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
 
 struct Shell<'a> {
     path: PathBuf,
+    /// Stores are opened for reading.
+    read_only: bool,
     run: RunVerb,
     input: Input,
     first_failure: Option<ExitCode>,
@@ -198,10 +207,11 @@ impl Shell<'_> {
         }
     }
 
-    fn at_prompt(&mut self, store: &Store, session: &mut Session) -> Result<(), Failure> {
+    fn at_prompt(&mut self, session: &mut Session) -> Result<(), Failure> {
         let failed = |error: ReadlineError| Failure::Refused(format!("cannot read the terminal: {error}"));
-        let mut editor: Editor<Words, FileHistory> = Editor::new().map_err(failed)?;
-        editor.set_helper(Some(Words { verbs: verbs(), store: store.clone() }));
+        let config = Config::builder().completion_type(CompletionType::List).build();
+        let mut editor: Editor<Words, FileHistory> = Editor::with_config(config).map_err(failed)?;
+        editor.set_helper(session.shared.clone().map(Words::of));
         let history = history_file();
         if let Some(file) = &history {
             let _ = editor.load_history(file); // there is none the first time
@@ -217,6 +227,9 @@ impl Shell<'_> {
                     self.hearing.heed();
                     if let Line::Exit = ended {
                         break;
+                    }
+                    if let (Some(words), Some(store)) = (editor.helper_mut(), &session.shared) {
+                        words.store = store.clone(); // `use` may have opened another one
                     }
                 }
                 Err(ReadlineError::Interrupted) => {}
@@ -243,10 +256,14 @@ impl Shell<'_> {
     }
 
     fn one(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
-        let words = match split(line) {
-            Ok(words) => words,
+        let split = target::of(line).and_then(|(line, target)| {
+            let words = split(line).map_err(Failure::Usage)?;
+            Ok((words, target))
+        });
+        let (words, target) = match split {
+            Ok(split) => split,
             Err(mistake) => {
-                let code = messages::report(Err(Failure::Usage(mistake)));
+                let code = messages::report(Err(mistake));
                 self.note_in_transaction(code, session);
                 return Ok(Line::Done);
             }
@@ -268,7 +285,8 @@ impl Shell<'_> {
         }
         let ended = match words[0].as_str() {
             "begin" | "commit" | "abort" => transact(&words, session),
-            _ => self.command(&words, session),
+            "use" => self.change_store(&words, session),
+            _ => self.command_for(&words, &target, session),
         };
         let flushed = session.flush();
         let code = match ended.and(flushed) {
@@ -276,14 +294,53 @@ impl Shell<'_> {
             done => messages::report_as(done, session.globals.json),
         };
         match (code, words[0].as_str()) {
-            (ExitCode::NotFound, "get" | "head") => self.note(code), // an answer, not a failure
+            (ExitCode::Absent, "get" | "head") => self.note(code), // an answer, not a failure
             _ => self.note_in_transaction(code, session),
         }
         Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
     }
 
-    fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
-        let cli = match help::parse(with_store(words, &self.path)) {
+    /// Runs a command whose output goes to a target. A reader that wants no more of it is no
+    /// failure.
+    fn command_for(&self, words: &[String], target: &Target, session: &mut Session) -> Result<(), Failure> {
+        let Some(out) = target.open()? else {
+            return self.command(words, self.input == Input::Editor, session);
+        };
+        let usual = std::mem::replace(&mut session.out, out);
+        let _narrow = look::elsewhere();
+        let ended = self.command(words, false, session);
+        let flushed = session.flush();
+        drop(std::mem::replace(&mut session.out, usual)); // waits for a reader
+        match ended.and(flushed) {
+            Err(Failure::OutputClosed) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// `use STORE`: opens another store, and closes the one before it.
+    fn change_store(&mut self, words: &[String], session: &mut Session) -> Result<(), Failure> {
+        let [_, path] = words else {
+            return Err(Failure::Usage("`use` takes the directory of a store, and nothing else".to_owned()));
+        };
+        if session.transaction.is_some() {
+            return Err(Failure::Usage("a transaction has begun: commit or abort it first".to_owned()));
+        }
+        let path = PathBuf::from(path);
+        if session.shared.as_ref().is_some_and(|store| is_one_place(store.path(), &path)) {
+            return Ok(());
+        }
+        let next = match self.read_only {
+            true => session.open_to_read(&path)?,
+            false => session.open_to_write(&path)?,
+        };
+        self.path = path;
+        let before = session.shared.replace(next);
+        Ok(before.map_or(Ok(()), folddb::Store::close)?)
+    }
+
+    /// Runs a command, whose output may be shown by a pager.
+    fn command(&self, words: &[String], is_paged: bool, session: &mut Session) -> Result<(), Failure> {
+        let cli = match help::parse(store_word::put_into(words, &self.path)) {
             Ok(cli) => cli,
             Err(error) => return Err(Failure::Reported(messages::of_usage(error))),
         };
@@ -291,9 +348,18 @@ impl Shell<'_> {
         session.globals.json |= outer.json;
         session.globals.memory = session.globals.memory.or(outer.memory);
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
+        session.globals.no_pager |= outer.no_pager;
+        let usual = if is_paged && cli.verb.is_paged() { session.page() } else { None };
         let done = (self.run)(cli.verb, session);
         session.globals = outer;
-        session.end(done)
+        let done = session.end(done);
+        let Some(usual) = usual else { return done };
+        let flushed = session.flush();
+        session.out = usual; // waits for the pager
+        match done.and(flushed) {
+            Err(Failure::OutputClosed) => Ok(()), // the reader has seen enough
+            done => done,
+        }
     }
 
     /// Notes how a line ended, also for a transaction in a script.
@@ -402,87 +468,6 @@ fn stated_durability(words: &[String]) -> Result<Option<Durability>, Failure> {
     })
 }
 
-/// The line as a command line of the program: the store comes after the verb.
-fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
-    let verb_at = words.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
-    let is_list = |at: usize| words.get(at).is_some_and(|word| word == "list");
-    let of_two = match words.get(verb_at).map(String::as_str) {
-        Some("index" | "feed") => true, // `index add`
-        Some("backup") => is_list(verb_at + 1),
-        _ => false,
-    };
-    let (before, rest) = words.split_at((verb_at + 1 + usize::from(of_two)).min(words.len()));
-    let verb = before.last().map(String::as_str).unwrap_or_default();
-    let mut line: Vec<OsString> = vec!["folddb".into()];
-    line.extend(before.iter().map(Into::into));
-    let names_table = rest.iter().any(|word| word == "--table" || word.starts_with("--table="));
-    match verb {
-        "bench" | "restore" => {}
-        "list" if words[verb_at] == "backup" => {}
-        "check-fold" if !names_table => {}
-        "check-fold" => line.extend(["--store".into(), path.into()]),
-        _ => line.push(path.into()),
-    }
-    line.extend(rest.iter().map(Into::into));
-    line
-}
-
-/// The commands of a line: `;` is between them.
-fn commands_of(line: &str) -> Vec<&str> {
-    let (mut commands, mut begin, mut quote, mut is_word) = (Vec::new(), 0, None, false);
-    let mut letters = line.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
-            (None | Some('"'), '\\') => drop(letters.next()),
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, '#') if !is_word => break, // the rest is a comment
-            (None, ';') => {
-                commands.push(&line[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-        is_word = quote.is_some() || !(letter.is_whitespace() || letter == ';');
-    }
-    commands.push(&line[begin..]);
-    commands
-}
-
-/// Splits a line into words: spaces separate them, both kinds of quotes group, a backslash escapes
-/// the next character (inside single quotes it is literal), `#` at the start of a word begins a
-/// comment.
-fn split(line: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '#' if word.is_none() => break,
-            '\'' | '"' => quoted(&mut letters, letter, word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().extend(letters.next()),
-            space if space.is_whitespace() => words.extend(word.take()),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), String> {
-    while let Some(letter) = letters.next() {
-        match letter {
-            letter if letter == quote => return Ok(()),
-            '\\' if quote == '"' => match letters.next() {
-                Some(escaped @ ('"' | '\\')) => word.push(escaped),
-                other => word.extend(std::iter::once('\\').chain(other)),
-            },
-            other => word.push(other),
-        }
-    }
-    Err(format!("a quote {quote} is not closed"))
-}
-
 /// Where the history of lines is kept: with the user's own data, not in the store.
 fn history_file() -> Option<PathBuf> {
     let data = std::env::var_os("XDG_DATA_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -491,49 +476,6 @@ fn history_file() -> Option<PathBuf> {
     std::fs::create_dir_all(&dir).ok()?;
     Some(dir.join("history"))
 }
-
-fn verbs() -> Vec<String> {
-    let command = Cli::command();
-    let names = command.get_subcommands().map(|verb| verb.get_name().to_owned());
-    names
-        .filter(|name| !OUTSIDE.contains(&name.as_str()))
-        .chain(["help", "exit"].map(str::to_owned))
-        .collect()
-}
-
-/// Completes the verb, then the names of tables.
-struct Words {
-    verbs: Vec<String>,
-    store: Store,
-}
-
-impl Completer for Words {
-    type Candidate = String;
-
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = &line[..at];
-        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        let tables;
-        let known = if before[..start].trim().is_empty() {
-            &self.verbs
-        } else {
-            tables = self.store.tables().into_iter().filter(|name| !is_reserved(name)).collect();
-            &tables
-        };
-        let fits = known.iter().filter(|word| word.starts_with(&before[start..]));
-        Ok((start, fits.map(|word| format!("{word} ")).collect()))
-    }
-}
-
-impl Hinter for Words {
-    type Hint = String;
-}
-
-impl Highlighter for Words {}
-
-impl Validator for Words {}
-
-impl Helper for Words {}
 
 #[cfg(test)]
 #[path = "shell/tests.rs"]

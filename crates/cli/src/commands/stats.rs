@@ -1,16 +1,43 @@
 //! `folddb stats STORE [TABLE]`: figures of a store and of its tables.
 
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
 use folddb::{Datum, StoreStats, TableStats};
 
-use crate::args::StoreTableArgs;
+use crate::args::StatsArgs;
 use crate::commands::runs::chosen;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::render::json::{Json, object};
 use crate::render::table;
 use crate::session::Session;
 
-pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
+/// How often figures are printed if nothing else is said.
+const WATCH_USUAL: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &StatsArgs, session: &mut Session) -> Result<(), Failure> {
+    let Some(every) = args.watch else { return print(args, session) };
+    let _hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
+    let clears = std::io::stdout().is_terminal() && !session.globals.json;
+    for time in 0..args.limit.unwrap_or(u64::MAX) {
+        if time > 0 {
+            interrupt::sleep(every.unwrap_or(WATCH_USUAL))?;
+        }
+        match (clears, time) {
+            (true, _) => write!(session.out, "\x1b[H\x1b[2J")?, // the cursor at the top of an empty screen
+            (false, 1..) if !session.globals.json => writeln!(session.out)?,
+            _ => {}
+        }
+        print(args, session)?;
+        session.flush()?;
+    }
+    Ok(())
+}
+
+/// Prints the figures as they are now.
+fn print(args: &StatsArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let names = chosen(&store, args.table.as_deref())?;
     let tables: Vec<TableStats> = names
@@ -24,7 +51,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     };
     session.report(&report, |out| {
         let pairs: Vec<_> = figures.iter().filter(|figure| is_shown(figure)).map(readable).collect();
-        table::write_pairs(out, &pairs)?;
+        table::write_pairs(out, &pairs, false)?;
         if !pairs.is_empty() && !tables.is_empty() {
             writeln!(out)?;
         }

@@ -40,7 +40,7 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
         Some(found) => table.rules().show_value(found).unwrap_or_else(|_| Datum::Bytes(found.clone())),
     };
     session.report(&object! { "value": json::from_datum(&shown) }, |out| {
-        value::write(out, table.rules(), &shown)
+        value::write(out, table.rules(), &shown, None, false)
     })
 }
 

@@ -67,14 +67,14 @@ fn below(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
         }
     }
     match files.len() == before {
-        true => Err(Failure::NotFound(format!("{} is a directory without files", dir.display()))),
+        true => Err(Failure::NoFile(format!("{} is a directory without files", dir.display()))),
         false => Ok(()),
     }
 }
 
 fn below_or_empty(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
     match below(dir, files) {
-        Err(Failure::NotFound(_)) => Ok(()),
+        Err(Failure::NoFile(_)) => Ok(()),
         other => other,
     }
 }
@@ -89,7 +89,7 @@ fn matching(pattern: &str, files: &mut Vec<String>) -> Result<(), Failure> {
         }
     }
     if found.is_empty() {
-        return Err(Failure::NotFound(format!("no file matches {pattern}")));
+        return Err(Failure::NoFile(format!("no file matches {pattern}")));
     }
     found.sort();
     files.append(&mut found);

@@ -11,6 +11,7 @@ use folddb::{Datum, Fold, datum};
 
 use crate::failure::Failure;
 use crate::human;
+use crate::render::quantiles::{self, Quantiles};
 
 /// The fields of heads, as columns.
 pub(crate) const HEAD_FIELDS: [&str; 7] =
@@ -28,11 +29,13 @@ pub(crate) struct Path {
     saturates: bool,
     /// It is one of the two parts that make a value of `lww`.
     is_of_pair: bool,
+    /// It is a part of quantiles.
+    is_of_quantiles: bool,
 }
 
 impl Path {
     fn of(fields: Vec<String>) -> Path {
-        Path { fields, saturates: false, is_of_pair: false }
+        Path { fields, saturates: false, is_of_pair: false, is_of_quantiles: false }
     }
 
     /// Marks a full counter, for people.
@@ -99,7 +102,8 @@ fn fold_paths(fold: &dyn Fold, at: &mut Vec<String>, paths: &mut Vec<Path>) {
     }
     for part in parts {
         let fields = at.iter().cloned().chain([part]).collect();
-        paths.push(Path { is_of_pair: spec.starts_with("lww"), ..Path::of(fields) });
+        let (is_of_pair, is_of_quantiles) = (spec.starts_with("lww"), quantiles::is_of(&spec));
+        paths.push(Path { is_of_pair, is_of_quantiles, ..Path::of(fields) });
     }
 }
 
@@ -210,17 +214,44 @@ impl Columns {
         Columns { paths, values: Shown::ByCodec, ..Columns::of(rules, true, hex) }
     }
 
+    /// The same with columns for these quantiles, before the largest number of each sketch.
+    pub(crate) fn with_quantiles(mut self, quantiles: &Quantiles) -> Columns {
+        let mut paths = Vec::new();
+        for path in self.paths {
+            if path.is_of_quantiles && path.fields.last().is_some_and(|name| name == "max") {
+                let sketch = &path.fields[..path.fields.len() - 1];
+                let column = |name: &str| Path::of(sketch.iter().cloned().chain([name.to_owned()]).collect());
+                paths.extend(quantiles.names().map(column));
+            }
+            paths.push(path);
+        }
+        self.paths = paths;
+        self
+    }
+
     /// The same after a column of terms, if one is wanted.
     pub(crate) fn behind_terms(self, has_term: bool) -> Columns {
         Columns { has_term, ..self }
     }
 
-    /// Only the columns with these names, in this order.
+    /// Only the columns with these names, in this order. The name of a field is all of its parts.
     pub(crate) fn pick(mut self, names: &[String]) -> Result<Columns, Failure> {
         if names.is_empty() {
             return Ok(self);
         }
-        self.picked = Some(names.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?);
+        let all = self.all_names();
+        let mut picked = Vec::new();
+        for name in names {
+            let parts = |(_, column): &(usize, &String)| {
+                column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+            };
+            let parts: Vec<usize> = all.iter().enumerate().filter(parts).map(|(index, _)| index).collect();
+            match parts.is_empty() || all.contains(name) {
+                true => picked.push(self.find(name)?),
+                false => picked.extend(parts), // of a field
+            }
+        }
+        self.picked = Some(picked);
         Ok(self)
     }
 
@@ -239,6 +270,11 @@ impl Columns {
         let values = self.keys.len()..self.keys.len() + self.paths.len();
         self.picked = Some(elements.iter().copied().chain(values).collect());
         self
+    }
+
+    /// The columns of the values.
+    pub(crate) fn paths(self) -> Vec<Path> {
+        self.paths
     }
 
     /// The names of the elements of the key.

@@ -11,6 +11,8 @@ use crate::messages;
 use crate::ranges;
 use crate::render::columns::{Columns, Row};
 use crate::render::head;
+use crate::render::look::Form;
+use crate::render::quantiles::Quantiles;
 use crate::render::rows::RowWriter;
 use crate::render::sorted::Sorted;
 use crate::session::Begun;
@@ -22,18 +24,20 @@ pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,
     args: &RowsArgs,
-    format: OutputFormat,
+    form: impl Into<Form>,
     begun: Option<&Begun>,
 ) -> Result<u64, Failure> {
+    let form = form.into();
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.range.hex),
         false => Columns::of(table.rules(), args.keys, args.range.hex),
     };
-    let columns = match format {
+    let columns = match form.format {
         OutputFormat::Csv | OutputFormat::Tsv if !args.heads => columns.for_import(),
         _ => columns,
     };
-    let columns = columns.pick(&args.columns)?;
+    let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
+    let columns = columns.with_quantiles(&quantiles).pick(&args.columns)?;
     let mut scan = begin(table, args, begun)?;
     if args.reverse {
         scan = scan.reverse();
@@ -47,16 +51,17 @@ pub(crate) fn print(
         scan = scan.keys_only();
     }
     if args.heads {
-        return print_heads(out, table, scan, format, &columns).map(|()| 0); // the heads show it
+        return print_heads(out, table, scan, form, &columns).map(|()| 0); // the heads show it
     }
     let mut rows = scan.rows()?;
-    let mut writer = RowWriter::new(out, format, &columns)?;
+    let mut writer = RowWriter::new(out, form, &columns)?.of_table(table.name());
     let (mut failed_keys, mut deadlines) = (0u64, 0u64);
     loop {
         match rows.next_row() {
             Ok(None) => break,
             Ok(Some((key, value))) => {
-                let (key, value) = (columns.key(table.rules(), key), shown(table, &columns, value));
+                let (key, value) =
+                    (columns.key(table.rules(), key), shown(table, &columns, &quantiles, value));
                 match &mut sorted {
                     Some(sorted) => sorted.push(&columns, Row { term: Datum::Null, key, value }),
                     None => writer.row(key, value)?,
@@ -91,12 +96,12 @@ fn print_heads(
     out: &mut dyn Write,
     table: &BytesTable,
     scan: BytesScan,
-    format: OutputFormat,
+    form: Form,
     columns: &Columns,
 ) -> Result<(), Failure> {
-    let mut writer = RowWriter::new(out, format, columns)?;
+    let shown = if form.format == OutputFormat::Table { head::shown } else { head::exact };
+    let mut writer = RowWriter::new(out, form, columns)?.of_table(table.name());
     let mut failed_keys = 0;
-    let shown = if format == OutputFormat::Table { head::shown } else { head::exact };
     for row in scan.heads() {
         match row {
             Ok((key, head)) => writer.row(columns.key(table.rules(), &key), shown(&head))?,
@@ -121,9 +126,11 @@ pub(crate) fn check_failed(failed_keys: u64) -> Result<(), Failure> {
     if failed_keys > 0 { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
 }
 
-fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {
+fn shown(table: &BytesTable, columns: &Columns, quantiles: &Quantiles, value: &[u8]) -> Datum {
     if !columns.has_values() {
         return Datum::Null;
     }
-    table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
+    let mut shown = table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    quantiles.put(value, &mut shown);
+    shown
 }

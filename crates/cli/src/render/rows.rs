@@ -1,4 +1,5 @@
-//! Rows on their way out: gathered into pages of a table, or written one by one as CSV or NDJSON.
+//! Rows on their way out: gathered into pages of a table, or written one by one as CSV, NDJSON,
+//! Markdown or SQL.
 //!
 //! Memory is bounded by a page, for any number of rows.
 
@@ -12,7 +13,11 @@ use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::render::columns::{Columns, Row, Shown};
-use crate::render::table;
+use crate::render::look::Form;
+use crate::render::markdown;
+use crate::render::picture::Drawing;
+use crate::render::sheet::Sheet;
+use crate::render::sql;
 
 /// Rows of a table that are aligned together.
 const PAGE_ROWS: usize = 500;
@@ -23,34 +28,57 @@ pub(crate) struct RowWriter<'a> {
     columns: &'a Columns,
     header: Vec<String>,
     kinds: Vec<Shown>,
+    /// What the rows are of.
+    table: String,
     rows: u64,
 }
 
 enum Target<'a> {
-    Table { out: &'a mut dyn Write, page: Vec<Row> },
+    Table { out: &'a mut dyn Write, page: Vec<Row>, sheet: Sheet },
     Csv { writer: Box<csv::Writer<&'a mut dyn Write>>, text: String },
     Ndjson { out: &'a mut dyn Write, text: String },
+    Markdown { out: &'a mut dyn Write, is_full: bool },
+    Sql { out: &'a mut dyn Write },
+    Picture { out: &'a mut dyn Write, drawing: Drawing },
 }
 
 impl<'a> RowWriter<'a> {
     /// A writer of rows with these columns.
     pub(crate) fn new(
         out: &'a mut dyn Write,
-        format: OutputFormat,
+        form: impl Into<Form>,
         columns: &'a Columns,
     ) -> Result<RowWriter<'a>, Failure> {
-        let header = columns.names();
-        let out = match format {
-            OutputFormat::Table => Target::Table { out, page: Vec::new() },
-            OutputFormat::Csv | OutputFormat::Tsv => {
+        let (header, Form { format, look, picture }) = (columns.names(), form.into());
+        let drawing = picture.map(|picture| Drawing::of(&picture, columns, look.width)).transpose()?;
+        let out = match (drawing, format) {
+            (Some(drawing), _) => Target::Picture { out, drawing },
+            (None, OutputFormat::Table) => {
+                Target::Table { out, page: Vec::new(), sheet: Sheet::new(header.clone(), look) }
+            }
+            (None, OutputFormat::Csv | OutputFormat::Tsv) => {
                 let delimiter = if format == OutputFormat::Tsv { b'\t' } else { b',' };
                 let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
                 writer.write_record(&header)?;
                 Target::Csv { writer: Box::new(writer), text: String::new() }
             }
-            OutputFormat::Ndjson => Target::Ndjson { out, text: String::new() },
+            (None, OutputFormat::Ndjson) => Target::Ndjson { out, text: String::new() },
+            (None, OutputFormat::Markdown) => {
+                markdown::write_header(out, &header)?;
+                Target::Markdown { out, is_full: look.is_full }
+            }
+            (None, OutputFormat::Sql) => {
+                writeln!(out, "begin;")?;
+                Target::Sql { out }
+            }
         };
-        Ok(RowWriter { out, columns, header, kinds: columns.kinds(), rows: 0 })
+        let table = String::from("rows");
+        Ok(RowWriter { out, columns, header, kinds: columns.kinds(), table, rows: 0 })
+    }
+
+    /// The same for rows of a table of this name.
+    pub(crate) fn of_table(self, name: &str) -> RowWriter<'a> {
+        RowWriter { table: name.to_owned(), ..self }
     }
 
     /// Writes a row.
@@ -67,11 +95,11 @@ impl<'a> RowWriter<'a> {
         interrupt::check()?;
         self.rows += 1;
         match &mut self.out {
-            Target::Table { out, page } => {
+            Target::Table { out, page, sheet } => {
                 let value = self.columns.for_people(row.value);
                 page.push(Row { value, ..row });
                 if page.len() == PAGE_ROWS {
-                    write_page(*out, self.columns, &self.header, page)?;
+                    write_page(*out, self.columns, sheet, page)?;
                     page.clear();
                 }
             }
@@ -94,6 +122,14 @@ impl<'a> RowWriter<'a> {
                 put_value_file(self.columns, &self.header, &row, text);
                 writeln!(out, "{text}")?;
             }
+            Target::Markdown { out, is_full } => {
+                let row = Row { value: self.columns.for_people(row.value), ..row };
+                markdown::write_row(*out, &self.columns.fields(&row), *is_full)?;
+            }
+            Target::Picture { out, drawing } => drawing.row(*out, self.columns, &row)?,
+            Target::Sql { out } => {
+                sql::write_insert(*out, &self.table, &self.header, &self.columns.fields(&row))?
+            }
         }
         Ok(())
     }
@@ -101,14 +137,16 @@ impl<'a> RowWriter<'a> {
     /// Writes the rest, and under a table the number of rows.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.out {
-            Target::Table { out, page } => {
+            Target::Table { out, page, mut sheet } => {
                 if !page.is_empty() || self.rows == 0 {
-                    write_page(out, self.columns, &self.header, &page)?;
+                    write_page(out, self.columns, &mut sheet, &page)?;
                 }
                 writeln!(out, "({})", human::plural(self.rows, "row"))?;
             }
             Target::Csv { mut writer, .. } => writer.flush()?,
-            Target::Ndjson { .. } => {}
+            Target::Picture { out, drawing } => drawing.finish(out)?,
+            Target::Sql { out } => writeln!(out, "commit;")?,
+            Target::Ndjson { .. } | Target::Markdown { .. } => {}
         }
         Ok(())
     }
@@ -117,11 +155,11 @@ impl<'a> RowWriter<'a> {
 fn write_page(
     out: &mut dyn Write,
     columns: &Columns,
-    header: &[String],
+    sheet: &mut Sheet,
     page: &[Row],
 ) -> std::io::Result<()> {
     let rows: Vec<Vec<&Datum>> = page.iter().map(|row| columns.fields(row)).collect();
-    table::write(out, header, &rows)
+    sheet.page(out, &rows)
 }
 
 /// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and

@@ -69,7 +69,8 @@ pub(crate) fn compare(one: &Datum, two: &Datum) -> Ordering {
     }
 }
 
-fn number(datum: &Datum) -> Option<f64> {
+/// A value as a number, if it is one.
+pub(crate) fn number(datum: &Datum) -> Option<f64> {
     match datum {
         Datum::Int(value) => Some(*value as f64),
         Datum::Float(value) => Some(*value),

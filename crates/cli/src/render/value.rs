@@ -5,17 +5,31 @@ use std::io::{self, Write};
 use folddb::Datum;
 use folddb::DynamicRules;
 
-use crate::render::{columns, table};
+use crate::render::columns::{self, Columns};
+use crate::render::quantiles::Quantiles;
+use crate::render::{figures, table};
 
 /// Writes a value of a table with these rules.
-pub(crate) fn write(out: &mut dyn Write, rules: &DynamicRules, shown: &Datum) -> io::Result<()> {
-    let paths = columns::value_paths(rules.as_table_rules().fold.spec());
+pub(crate) fn write(
+    out: &mut dyn Write,
+    rules: &DynamicRules,
+    shown: &Datum,
+    quantiles: Option<&Quantiles>,
+    is_full: bool,
+) -> io::Result<()> {
+    let paths = match quantiles {
+        Some(quantiles) => Columns::of(rules, false, false).with_quantiles(quantiles).paths(),
+        None => columns::value_paths(rules.as_table_rules().fold.spec()),
+    };
     let shown = &columns::for_people(&paths, shown.clone());
     match paths.as_slice() {
-        [path] if path.fields.is_empty() => writeln!(out, "{shown}"),
+        [path] if path.fields.is_empty() => match shown {
+            Datum::Float(value) => writeln!(out, "{}", figures::in_full(*value)),
+            shown => writeln!(out, "{shown}"),
+        },
         paths => {
             let pair = |path: &columns::Path| (path.name(), path.find(shown).clone());
-            table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>())
+            table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>(), is_full)
         }
     }
 }

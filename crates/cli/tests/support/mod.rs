@@ -44,7 +44,7 @@ impl Place {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(FOLDDB);
         command.args(words).current_dir(self.path()).env("HOME", self.path()).env_remove("XDG_DATA_HOME");
-        command.stdin(Stdio::null());
+        without_settings(&mut command).stdin(Stdio::null());
         command
     }
 
@@ -86,6 +86,11 @@ impl Place {
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path().join(name)).expect("the file is there")
     }
+}
+
+/// Takes out of the environment what would change what the program prints.
+pub(crate) fn without_settings(command: &mut Command) -> &mut Command {
+    command.env_remove("FOLDDB_STORE").env_remove("COLUMNS").env_remove("PAGER")
 }
 
 /// How a run of the program ended.
@@ -157,6 +162,7 @@ pub(crate) struct Screen {
     script: Child,
     keys: ChildStdin,
     shown: std::sync::Arc<std::sync::Mutex<String>>,
+    reader: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Screen {
@@ -164,7 +170,7 @@ impl Screen {
     pub(crate) fn of(place: &Place, line: &str) -> Option<Screen> {
         let mut script = Command::new("script");
         script.args(["-qefc", line, "/dev/null"]).current_dir(place.path()).env("HOME", place.path());
-        script.env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
+        without_settings(&mut script).env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
         let Ok(mut script) = script.spawn() else {
             eprintln!("there is no `script` to make a terminal with: nothing is tried");
             return None;
@@ -172,14 +178,14 @@ impl Screen {
         let (keys, mut out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
         let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
         let shows = std::sync::Arc::clone(&shown);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(len @ 1..) = out.read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
                 shows.lock().expect("nobody panicked").push_str(&text);
             }
         });
-        Some(Screen { script, keys, shown })
+        Some(Screen { script, keys, shown, reader: Some(reader) })
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
@@ -203,9 +209,19 @@ impl Screen {
         self.ends_with(0);
     }
 
-    pub(crate) fn ends_with(mut self, code: i32) {
+    pub(crate) fn ends_with(self, code: i32) {
+        self.all_until(code);
+    }
+
+    /// Waits for the end; returns all that was shown.
+    pub(crate) fn all_until(mut self, code: i32) -> String {
         let ended = self.script.wait().expect("it ends").code();
-        assert_eq!(ended, Some(code), "{}", self.shown.lock().expect("nobody panicked"));
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("nobody panicked");
+        }
+        let shown = self.shown.lock().expect("nobody panicked").clone();
+        assert_eq!(ended, Some(code), "{shown}");
+        shown
     }
 }
 

@@ -11,22 +11,10 @@ fn words_are_split_as_shells_do() {
 }
 
 #[test]
-fn the_store_comes_after_the_verb() {
-    let line = |text: &str| {
-        let words = with_store(&split(text).unwrap(), Path::new("S"));
-        words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(line("get t k"), "folddb get S t k");
-    assert_eq!(line("--json stats"), "folddb --json stats S");
-    assert_eq!(line("check-fold --table t"), "folddb check-fold --store S --table t");
-    assert_eq!(line("check-fold sum:u64"), "folddb check-fold sum:u64");
-}
-
-#[test]
 fn help_fits_one_screen() {
     assert!(HELP.lines().count() <= 22, "a screen has 24 lines");
     assert!(HELP.lines().all(|line| line.len() <= 100));
-    for verb in verbs().iter().filter(|verb| *verb != "help" && *verb != "bench") {
+    for verb in words::verbs().iter().filter(|verb| *verb != "help" && *verb != "bench") {
         assert!(HELP.contains(verb.as_str()), "{verb} is missing");
     }
 }

@@ -1,0 +1,183 @@
+//! Completion at the prompt: verbs, options, tables, keys, files.
+
+use clap::{Command, CommandFactory};
+use folddb::{BytesTable, Datum, Store};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::Validator;
+use rustyline::{Context, Helper};
+
+use super::line;
+use crate::args::{Cli, RangeArgs};
+use crate::ranges;
+use crate::session::is_reserved;
+
+/// Verbs that do not apply in a shell.
+const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
+
+/// Most elements of keys that are looked up for one completion.
+const SEEKS_MAX: usize = 200;
+
+/// The verbs of a shell.
+pub(crate) fn verbs() -> Vec<String> {
+    let command = Cli::command();
+    let names = command.get_subcommands().map(|verb| verb.get_name().to_owned());
+    let own = ["help", "exit", "use", "begin", "commit", "abort"].map(str::to_owned);
+    names.filter(|name| !OUTSIDE.contains(&name.as_str())).chain(own).collect()
+}
+
+/// What completes the word that is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Verb,
+    Option,
+    Table,
+    /// Element of a key of this table, after these.
+    Key {
+        table: String,
+        before: Vec<String>,
+    },
+    File,
+}
+
+/// What a word after these is to be.
+pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bool) -> Wanted {
+    let Some(verb) = words.first() else { return Wanted::Verb };
+    let is_target = |word: &String| matches!(word.as_str(), "|" | ">" | ">>");
+    if words.iter().any(is_target) || verb == "use" {
+        return Wanted::File;
+    }
+    if word.starts_with('-') {
+        return Wanted::Option;
+    }
+    if verb == "help" {
+        return Wanted::Verb;
+    }
+    let Some(at) = words.iter().skip(1).position(|word| is_table(word)) else {
+        let names_file = matches!(verb.as_str(), "backup" | "diff" | "sync" | "load" | "restore");
+        return if names_file { Wanted::File } else { Wanted::Table };
+    };
+    let rest = &words[at + 2..];
+    let takes_file = ["import", "export", "import-dir", "export-dir"].contains(&verb.as_str());
+    let last = rest.iter().rposition(|word| word.starts_with("--")).map_or("", |at| &rest[at][2..]);
+    if takes_file && last.is_empty() || ["to", "file", "against", "bad-rows"].contains(&last) {
+        return Wanted::File;
+    }
+    let is_word = |word: &&String| !word.starts_with('-');
+    let begin = rest.iter().rposition(|word| word.starts_with("--")).map_or(0, |at| at + 1);
+    Wanted::Key {
+        table: words[at + 1].clone(),
+        before: rest[begin..].iter().filter(is_word).cloned().collect(),
+    }
+}
+
+/// Completes words at the prompt.
+pub(super) struct Words {
+    verbs: Vec<String>,
+    command: Command,
+    files: FilenameCompleter,
+    pub(super) store: Store,
+}
+
+impl Words {
+    pub(super) fn of(store: Store) -> Words {
+        Words { verbs: verbs(), command: Cli::command(), files: FilenameCompleter::new(), store }
+    }
+
+    fn tables(&self) -> Vec<String> {
+        self.store.tables().into_iter().filter(|name| !is_reserved(name)).collect()
+    }
+
+    /// The options of a verb, and those of all.
+    fn options(&self, verb: &str) -> Vec<String> {
+        let of_verb = self.command.find_subcommand(verb).into_iter().flat_map(Command::get_arguments);
+        let all = of_verb.chain(self.command.get_arguments()).filter(|option| !option.is_hide_set());
+        all.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect()
+    }
+}
+
+/// The elements of keys that are there after some others, each found by one seek.
+fn elements(table: &BytesTable, before: &[String], typed: &str) -> Option<Vec<String>> {
+    let codec = table.rules().as_table_rules().key_codec();
+    if before.len() >= codec.element_types().map_or(1, <[_]>::len) {
+        return None; // the key is whole
+    }
+    let with = |element: &str| before.iter().cloned().chain([element.to_owned()]).collect();
+    let mut range = RangeArgs { prefix: before.to_vec(), ..RangeArgs::default() };
+    if !typed.is_empty()
+        && ranges::narrow(table, &RangeArgs { from: with(typed), ..RangeArgs::default() }).is_ok()
+    {
+        range.from = with(typed);
+    }
+    let mut found = Vec::new();
+    for _ in 0..SEEKS_MAX {
+        let mut rows = ranges::narrow(table, &range).ok()?.keys_only().limit(1).rows().ok()?;
+        let Some((key, _)) = rows.next_row().ok()? else { break };
+        let element = match codec.show(key).ok()? {
+            Datum::List(items) => items.get(before.len())?.to_string(),
+            one => one.to_string(),
+        };
+        (range.from, range.after) = (Vec::new(), with(&element));
+        if element.starts_with(typed) {
+            found.push(element);
+        }
+    }
+    Some(found)
+}
+
+/// A word as it is typed.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:@%+,=".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+impl Completer for Words {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = &line[..at];
+        let begun = line::commands_of(before).pop().unwrap_or_default();
+        let start = at - begun.len() + begun.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        let typed = &before[start..];
+        let words = line::split(&begun[..begun.len() - typed.len()]).unwrap_or_default();
+        let tables = self.tables();
+        let known = match wanted(&words, typed, |word| tables.iter().any(|table| table == word)) {
+            Wanted::File => return self.files.complete(line, at, context),
+            Wanted::Verb => self.verbs.clone(),
+            Wanted::Option => self.options(&words[0]),
+            Wanted::Table => tables,
+            Wanted::Key { table, before } => {
+                let table = self.store.bytes_table(&table).ok();
+                table.and_then(|table| elements(&table, &before, typed)).unwrap_or_default()
+            }
+        };
+        let fits = known.into_iter().filter(|word| word.starts_with(typed));
+        Ok((
+            start,
+            fits.map(|word| Pair { replacement: format!("{} ", quoted(&word)), display: word }).collect(),
+        ))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Highlighter for Words {}
+
+impl Validator for Words {}
+
+impl Helper for Words {}
+
+#[cfg(test)]
+#[path = "words/tests.rs"]
+mod tests;

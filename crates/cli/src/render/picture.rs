@@ -1,0 +1,101 @@
+//! A picture of a column while its rows come: a bar for each row, or a sparkline for each group of
+//! rows whose keys differ in their last element only, which is often a time.
+
+use std::io::Write;
+
+use folddb::Datum;
+
+use crate::failure::Failure;
+use crate::human;
+use crate::render::columns::{Columns, Row};
+use crate::render::look::Picture;
+use crate::render::plot;
+use crate::render::sorted::number;
+
+/// Most bars of a picture: their scale is known when the last one is.
+const BARS_MAX: usize = 1000;
+
+/// What was drawn and gathered so far.
+pub(crate) struct Drawing {
+    column: usize,
+    name: String,
+    is_sparkline: bool,
+    width: usize,
+    group: Group,
+}
+
+/// Rows that are drawn together.
+#[derive(Default)]
+struct Group {
+    /// What all keys begin with.
+    label: String,
+    /// The last elements of the first key and of the last one.
+    ends: Option<(String, String)>,
+    bars: Vec<(String, Option<f64>)>,
+    values: Vec<Option<f64>>,
+}
+
+impl Drawing {
+    /// A picture of a column.
+    pub(crate) fn of(picture: &Picture, columns: &Columns, width: Option<usize>) -> Result<Drawing, Failure> {
+        let (name, is_sparkline) = match picture {
+            Picture::Bars(name) => (name, false),
+            Picture::Sparkline(name) => (name, true),
+        };
+        let (column, width) = (columns.find(name)?, width.unwrap_or(plot::WIDTH_USUAL));
+        Ok(Drawing { column, name: name.clone(), is_sparkline, width, group: Group::default() })
+    }
+
+    /// Takes a row.
+    pub(crate) fn row(&mut self, out: &mut dyn Write, columns: &Columns, row: &Row) -> Result<(), Failure> {
+        let value = match columns.field_of(self.column, row) {
+            Datum::Null => None,
+            field => Some(number(field).ok_or_else(|| {
+                Failure::Usage(format!("the column `{}` has {field}, which is no number to draw", self.name))
+            })?),
+        };
+        let mut elements: Vec<String> = match &row.key {
+            Datum::List(items) => {
+                items.iter().filter(|item| **item != Datum::Null).map(Datum::to_string).collect()
+            }
+            key => vec![key.to_string()],
+        };
+        if !self.is_sparkline {
+            self.group.bars.push((human::one_line(elements.join(" ")), value));
+            let more = "more than 1,000 bars: choose rows (--limit, --prefix), or draw a sparkline (--spark)";
+            return match self.group.bars.len() > BARS_MAX {
+                true => Err(Failure::Usage(more.to_owned())),
+                false => Ok(()),
+            };
+        }
+        let last = human::one_line(elements.pop().unwrap_or_default());
+        let label = human::one_line(elements.join(" "));
+        if self.group.ends.is_some() && label != self.group.label {
+            self.end_group(out)?;
+        }
+        let first = self.group.ends.take().map_or_else(|| last.clone(), |(first, _)| first);
+        self.group.ends = Some((first, last));
+        self.group.label = label;
+        self.group.values.push(value);
+        Ok(())
+    }
+
+    /// Draws what is left.
+    pub(crate) fn finish(mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.is_sparkline {
+            return self.end_group(out);
+        }
+        plot::bars(&self.group.bars, self.width).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        Ok(())
+    }
+
+    fn end_group(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        let group = std::mem::take(&mut self.group);
+        let Some((first, last)) = group.ends else { return Ok(()) };
+        let of = if group.label.is_empty() { String::new() } else { format!("{}: ", group.label) };
+        let density = plot::density(group.values.len(), self.width);
+        writeln!(out, "{of}{first} to {last}; {} {}{density}", self.name, plot::span(&group.values))?;
+        writeln!(out, "{}", plot::sparkline(&group.values, self.width))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! Figures as pictures of characters: bars, sparklines, histograms. Pure functions, which print.
+
+use crate::human;
+use crate::render::figures;
+
+/// Eighths of a cell, from the left.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// Heights of a sign of a sparkline.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The width where none is known.
+pub(crate) const WIDTH_USUAL: usize = 80;
+
+/// Most bins of a histogram.
+const BINS: usize = 20;
+
+/// From which ratio of the largest to the smallest on bins grow by a factor.
+const WIDE: f64 = 100.0;
+
+/// A bar of a share of so many cells. What is more than nothing is seen.
+pub(crate) fn bar(share: f64, cells: usize) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;
+    let eighths = eighths.max(usize::from(share > 0.0));
+    let rest = (eighths % 8).checked_sub(1).map(|eighth| EIGHTHS[eighth]);
+    std::iter::repeat_n('█', eighths / 8).chain(rest).collect()
+}
+
+/// A line of bars with labels and figures. What is below zero is in the figure only.
+pub(crate) fn bars(rows: &[(String, Option<f64>)], width: usize) -> Vec<String> {
+    let widest =
+        |texts: &mut dyn Iterator<Item = &str>| texts.map(console::measure_text_width).max().unwrap_or(0);
+    let figures: Vec<String> =
+        rows.iter().map(|(_, value)| value.map_or(String::new(), figures::rounded)).collect();
+    let labels = widest(&mut rows.iter().map(|(label, _)| label.as_str())).min(width / 2);
+    let figure_width = widest(&mut figures.iter().map(String::as_str));
+    let cells = width.saturating_sub(labels + figure_width + 4).max(8);
+    let largest =
+        rows.iter().filter_map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let line = |((label, value), figure): (&(String, Option<f64>), &String)| {
+        let label = console::truncate_str(label, labels, "…").into_owned();
+        let pad = " ".repeat(labels - console::measure_text_width(&label));
+        let share = value.filter(|_| largest > 0.0).map_or(0.0, |value| value / largest);
+        format!("{label}{pad}  {figure:>figure_width$}  {}", bar(share, cells)).trim_end().to_owned()
+    };
+    rows.iter().zip(&figures).map(line).collect()
+}
+
+/// One sign for each value, or for the mean of a few where there are more than cells. What is
+/// missing is a space.
+pub(crate) fn sparkline(values: &[Option<f64>], cells: usize) -> String {
+    let per_cell = values.len().div_ceil(cells.max(1)).max(1);
+    let mean = |few: &[Option<f64>]| {
+        let known: Vec<f64> = few.iter().flatten().copied().filter(|value| value.is_finite()).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let means: Vec<Option<f64>> = values.chunks(per_cell).map(mean).collect();
+    let least = means.iter().flatten().copied().fold(f64::INFINITY, f64::min).min(0.0);
+    let largest = means.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sign = |value: &Option<f64>| match value {
+        None => ' ',
+        Some(value) if largest > least => {
+            HEIGHTS[((value - least) / (largest - least) * 7.0).round() as usize]
+        }
+        Some(_) => HEIGHTS[0],
+    };
+    means.iter().map(sign).collect()
+}
+
+/// The least and the largest of some values, in words.
+pub(crate) fn span(values: &[Option<f64>]) -> String {
+    let known = || values.iter().flatten().copied();
+    match (known().reduce(f64::min), known().reduce(f64::max)) {
+        (Some(least), Some(largest)) => {
+            format!("{} to {}", figures::rounded(least), figures::rounded(largest))
+        }
+        _ => String::new(),
+    }
+}
+
+/// A histogram of numbers of which any quantile is known. Bins are equally wide, or grow by a
+/// factor where the numbers span several orders of magnitude.
+pub(crate) fn histogram(count: u64, quantile: impl Fn(f64) -> f64, width: usize) -> Vec<String> {
+    let (least, largest) = (quantile(0.0), quantile(1.0));
+    let bins = if least < largest { BINS.min(usize::try_from(count).unwrap_or(BINS).max(1)) } else { 1 };
+    let grows = least > 0.0 && largest / least > WIDE;
+    let edge = |bin: usize| {
+        let share = bin as f64 / bins as f64;
+        if grows { least * (largest / least).powf(share) } else { least + (largest - least) * share }
+    };
+    let below = |value: f64| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..40 {
+            let middle = 0.5 * (low + high);
+            if quantile(middle) < value { low = middle } else { high = middle }
+        }
+        high
+    };
+    let mut shares: Vec<f64> = (1..bins).map(|bin| below(edge(bin))).collect();
+    shares.push(1.0);
+    let mut before = 0.0;
+    let mut rows = Vec::new();
+    for (bin, share) in shares.into_iter().enumerate() {
+        let from = format!("{} to {}", figures::rounded(edge(bin)), figures::rounded(edge(bin + 1)));
+        rows.push((from, Some(((share - before) * count as f64).round().max(0.0))));
+        before = share;
+    }
+    bars(&rows, width)
+}
+
+/// What `stats` knows of how numbers are spread: from the smallest to the largest a line, a box of
+/// one standard deviation around the mean, and the mean.
+pub(crate) fn spread((least, mean, largest): (f64, f64, f64), deviation: f64, width: usize) -> [String; 2] {
+    let cells = width.saturating_sub(2).clamp(20, 100);
+    let place = |value: f64| match largest > least {
+        true => ((value - least) / (largest - least) * (cells - 1) as f64)
+            .round()
+            .clamp(0.0, (cells - 1) as f64) as usize,
+        false => 0,
+    };
+    let (low, high) = (place(mean - deviation), place(mean + deviation));
+    let sign = |cell: usize| match cell {
+        cell if cell == place(mean) => '●',
+        cell if (low..=high).contains(&cell) => '█',
+        0 => '├',
+        cell if cell == cells - 1 => '┤',
+        _ => '─',
+    };
+    let words = format!(
+        "{} to {}, mean {}, deviation {}",
+        figures::rounded(least),
+        figures::rounded(largest),
+        figures::rounded(mean),
+        figures::rounded(deviation)
+    );
+    [(0..cells).map(sign).collect(), words]
+}
+
+/// How many rows a sign of a sparkline stands for, in words; nothing for one.
+pub(crate) fn density(rows: usize, cells: usize) -> String {
+    match rows.div_ceil(cells.max(1)) {
+        0 | 1 => String::new(),
+        per_cell => format!("; each sign is the mean of {}", human::plural(per_cell as u64, "row")),
+    }
+}
+
+#[cfg(test)]
+#[path = "plot/tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+
+#[test]
+fn a_bar_is_as_long_as_its_share() {
+    assert_eq!(bar(0.0, 4), "");
+    assert_eq!(bar(1.0, 4), "████");
+    assert_eq!(bar(0.5, 4), "██");
+    assert_eq!(bar(0.53125, 4), "██▏");
+    assert_eq!(bar(0.0001, 4), "▏");
+    assert_eq!(bar(7.0, 4), "████");
+    assert_eq!(bar(f64::NAN, 4), "");
+}
+
+#[test]
+fn bars_stand_under_each_other() {
+    let row = |label: &str, value| (label.to_owned(), value);
+    let rows = [row("EWR", Some(4.0)), row("a long label", Some(1.0)), row("x", None), row("y", Some(-2.0))];
+    let full = "█".repeat(22);
+    let shown = [format!("EWR           4  {full}"), "a long label  1  █████▌".to_owned(), "x".to_owned()];
+    assert_eq!(bars(&rows[..3], 39), shown);
+    assert_eq!(bars(&rows[3..], 41), ["y  -2"]);
+    assert!(bars(&[], 24).is_empty());
+}
+
+#[test]
+fn a_sparkline_has_a_sign_for_each_value_or_for_a_few() {
+    let values = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+    assert_eq!(sparkline(&values(&[0.0, 1.0, 2.0, 7.0]), 10), "▁▂▃█");
+    assert_eq!(sparkline(&values(&[1.0, 1.0, 7.0, 7.0]), 2), "▂█");
+    assert_eq!(sparkline(&[Some(1.0), None, Some(1.0)], 10), "█ █");
+    assert_eq!(sparkline(&values(&[-7.0, 0.0]), 10), "▁█");
+    assert_eq!(sparkline(&values(&[0.0, 0.0]), 10), "▁▁");
+    assert_eq!(sparkline(&[], 10), "");
+    assert_eq!(span(&[Some(1.5), None, Some(-2.0)]), "-2 to 1.5");
+}
+
+#[test]
+fn a_histogram_counts_every_number_once() {
+    let numbers: Vec<f64> = (1..=1000).map(f64::from).collect();
+    let rank = |q: f64| ((q * 1000.0).ceil() as usize).clamp(1, 1000) - 1;
+    let lines = histogram(1000, |q| numbers[rank(q)], 60);
+    assert_eq!(lines.len(), BINS);
+    let counts: f64 =
+        lines.iter().map(|line| line.split_whitespace().nth(3).unwrap().parse::<f64>().unwrap()).sum();
+    assert_eq!(counts, 1000.0);
+    assert!(lines[0].starts_with("1 to 1.413"), "{}", lines[0]); // bins that grow
+    assert_eq!(histogram(3, |_| 5.0, 40), ["5 to 5  3  █████████████████████████████"]);
+}
+
+#[test]
+fn a_spread_shows_the_mean_and_what_is_around_it() {
+    let [line, words] = spread((0.0, 5.0, 10.0), 2.0, 23);
+    assert_eq!(line, "├─────████●████─────┤");
+    assert_eq!(words, "0 to 10, mean 5, deviation 2");
+}

@@ -1,0 +1,8 @@
+use super::*;
+
+#[test]
+fn a_quantile_is_named_by_its_share_of_a_hundred() {
+    for (q, named) in [(0.999, "p99.9"), (0.5, "p50"), (0.0, "p0"), (1.0, "p100"), (0.12345, "p12.345")] {
+        assert_eq!(name(q), named);
+    }
+}

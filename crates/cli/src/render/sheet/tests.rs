@@ -1,0 +1,69 @@
+use super::*;
+
+fn text(width: Option<usize>, pages: &[&[Vec<Datum>]]) -> String {
+    let mut out = Vec::new();
+    let header = ["key", "said", "mean"].map(str::to_owned);
+    let mut sheet = Sheet::new(header.to_vec(), Look { width, ..Look::default() });
+    pages.iter().for_each(|page| sheet.page(&mut out, page).unwrap());
+    String::from_utf8(out).unwrap()
+}
+
+fn row(key: &str, said: &str, mean: f64) -> Vec<Datum> {
+    vec![Datum::Text(key.to_owned()), Datum::Text(said.to_owned()), Datum::Float(mean)]
+}
+
+#[test]
+fn a_header_stands_once_and_columns_stay_where_they_are() {
+    let (first, second) = ([row("a", "quite long", 1.0)], [row("b", "x", 25.0), row("ccccc", "y", 3.5)]);
+    let shown = text(None, &[&first, &second]);
+    assert_eq!(
+        shown,
+        "key  said        mean\n──────────────────────\na    quite long     1\nb      x             25\nccccc  y            3.5\n"
+    );
+}
+
+#[test]
+fn a_last_column_may_have_no_name() {
+    let mut rows = [row("a", "b", 1.0)];
+    rows[0].push(Datum::Text("a remark".to_owned()));
+    assert!(text(None, &[&rows]).ends_with("a    b        1  a remark\n"), "{}", text(None, &[&rows]));
+}
+
+#[test]
+fn texts_are_cut_and_figures_are_not() {
+    let rows = [row("a key of some length", "what was said, at length", 123456.789)];
+    let shown = text(Some(50), &[&rows]);
+    assert!(shown.lines().all(|line| measure_text_width(line) <= 50), "{shown}");
+    assert!(shown.contains('…') && shown.contains("123456.789") && shown.contains("key  "), "{shown}");
+}
+
+#[test]
+fn where_columns_do_not_fit_rows_are_upright() {
+    let rows = [row("a key of some length", "what was said", 123456.789), row("b", "", 1.0)];
+    assert_eq!(
+        text(Some(28), &[&rows]),
+        "── 1 ──\nkey   a key of some length\nsaid  what was said\nmean  123456.789\n── 2 ──\nkey   b\nsaid\nmean  1\n"
+    );
+    assert!(text(Some(14), &[&rows]).contains("key   a key o…\n"));
+}
+
+#[test]
+fn a_layout_is_the_widest_that_fits() {
+    let column = |name, cells, has_figures| Measured { name, cells, has_figures };
+    let columns = [column(3, 40, false), column(5, 12, true), column(3, 10, false)];
+    assert_eq!(layout(&columns, None), Layout::SideBySide(vec![usize::MAX; 3]));
+    assert_eq!(layout(&columns, Some(100)), Layout::SideBySide(vec![40, 12, 10]));
+    assert_eq!(layout(&columns, Some(57)), Layout::SideBySide(vec![30, 12, 10]));
+    assert_eq!(layout(&columns, Some(33)), Layout::SideBySide(vec![8, 12, 8]));
+    assert_eq!(layout(&columns, Some(32)), Layout::Upright);
+    assert_eq!(layout(&columns[..1], Some(5)), Layout::SideBySide(vec![8]));
+}
+
+#[test]
+fn cells_are_one_short_line() {
+    let (line, long) = (Datum::Text("a\nb".to_owned()), Datum::Text("é".repeat(200)));
+    assert_eq!(cell(&line, false), "a\\nb");
+    assert_eq!(cell(&long, false).chars().count(), CELL_CHARS_MAX + 1);
+    assert_eq!(cell(&line, true), "a\\nb");
+    assert_eq!(cell(&long, true).chars().count(), 200);
+}
