@@ -8,7 +8,7 @@
 //!   MANIFEST-000012           Manifest
 //!   000011.log                Log
 //!   000009.part               Part         the same in every backup of this store
-//!   000010.values             Values       the same in every backup, if length and hash are
+//!   000010.values             Values       the same, if length and hash are: it grows until it is full
 //! ```
 
 use std::path::Path;
@@ -68,7 +68,8 @@ pub struct BackupFile {
 impl Store {
     /// The files of one backup, which is the directory at [`BackupReport::path`] or
     /// [`Generation::path`]. A directory with copies of these files, and nothing else, is a backup
-    /// too: [`Store::restore`] makes a store of it, and [`Store::open_read_only`] reads it.
+    /// too: [`Store::restore`] makes a store of it. [`Store::open_read_only`] reads it, unless
+    /// values are in files of their own: their directories may be empty, and are needed then.
     ///
     /// Files that are immutable are worth sending once: see [`BackupFileRole::is_immutable`].
     ///

@@ -15,7 +15,6 @@ import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
 import org.apache.flink.util.FileUtils;
 import org.apache.flink.util.IOUtils;
 import org.folddb.FoldDb;
-import org.folddb.FoldDbException;
 import org.folddb.Options;
 import org.folddb.SharedMemory;
 
@@ -112,7 +111,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                     restoreStateHandles,
                     keySerializerProvider,
                     cancelRegistry);
-        } catch (IOException failure) {
+        } catch (Throwable failure) {
             IOUtils.closeQuietly(memory);
             throw new BackendBuildingException("the keyed state cannot be restored into FoldDB", failure);
         }
@@ -127,7 +126,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                             ? incremental.open()
                             : FoldDb.create(directory.toPath(), options);
             return new FoldDbKeyedStateBackend.Opened(db, directory, memory);
-        } catch (IOException | FoldDbException failure) {
+        } catch (Throwable failure) {
             FileUtils.deleteDirectoryQuietly(directory);
             IOUtils.closeQuietly(memory);
             throw new BackendBuildingException(

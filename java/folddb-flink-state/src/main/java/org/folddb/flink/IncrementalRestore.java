@@ -46,6 +46,9 @@ import org.folddb.Rows;
  * </pre>
  */
 final class IncrementalRestore<K> {
+    /** The least that a store can have. */
+    private static final long READING_BYTES = 4 << 20;
+
     private final File directory;
     private final Options options;
     private final KeyGroupRange keyGroups;
@@ -161,7 +164,28 @@ final class IncrementalRestore<K> {
             throws IOException, StateMigrationException {
         KeyGroupRange range = handle.getKeyGroupRange().getIntersection(keyGroups);
         Path backup = download(handle);
-        try (FoldDb from = FoldDb.openReadOnly(backup, new Options())) {
+        Path store = Path.of(backup + "_store");
+        try {
+            FoldDb.restore(backup, store, sparing());
+            copyRows(store, handle, range, opened);
+        } finally {
+            FileUtils.deleteDirectory(backup.toFile());
+            FileUtils.deleteDirectory(store.toFile());
+        }
+    }
+
+    /** Settings of a store that is read once, beside the memory of the slot. */
+    private static Options sparing() {
+        return new Options().memoryBytes(READING_BYTES);
+    }
+
+    private void copyRows(
+            Path store,
+            IncrementalRemoteKeyedStateHandle handle,
+            KeyGroupRange range,
+            FoldDbKeyedStateBackend.Opened opened)
+            throws IOException, StateMigrationException {
+        try (FoldDb from = FoldDb.openReadOnly(store, sparing())) {
             for (RestoredTable table : readMetadata(handle, opened)) {
                 StateTable known = opened.tables.get(table.meta.getName());
                 StateTable to = known != null ? known : opened.create(table.meta);
@@ -174,8 +198,6 @@ final class IncrementalRestore<K> {
                     }
                 }
             }
-        } finally {
-            FileUtils.deleteDirectory(backup.toFile());
         }
     }
 

@@ -114,9 +114,6 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
                     (file.isImmutable() ? sharedState : privateState)
                             .add(HandleAndLocalPath.of(handleOf(file), file.name()));
                 }
-                if (sharing != SharingFilesStrategy.NO_SHARING) {
-                    uploaded.add(checkpointId, immutable);
-                }
                 streams.reusePreviousStateHandle(reused);
                 long sentBytes = 0;
                 for (StreamStateHandle handle : sent) {
@@ -125,6 +122,9 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
                 KeyedStateHandle whole =
                         new IncrementalRemoteKeyedStateHandle(
                                 backendId, keyGroups, checkpointId, sharedState, privateState, metadata, sentBytes);
+                if (sharing != SharingFilesStrategy.NO_SHARING) {
+                    uploaded.add(checkpointId, immutable);
+                }
                 isWhole = true;
                 return SnapshotResult.of(whole);
             } finally {

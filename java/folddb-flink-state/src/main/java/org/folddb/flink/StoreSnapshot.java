@@ -18,7 +18,6 @@ import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
-import org.apache.flink.util.FlinkRuntimeException;
 import org.folddb.FoldDb;
 import org.folddb.Snapshot;
 
@@ -65,15 +64,19 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
         if (table.state != null) {
             return table.state.foldForSnapshot();
         }
-        if (table.hasOperands) {
-            throw new FlinkRuntimeException(
-                    "the state "
-                            + table.meta.getName()
-                            + " was restored from an incremental checkpoint, and the job has not asked for"
-                            + " it since: its values cannot be combined without its function. Ask for it"
-                            + " first, or take an incremental checkpoint or a native savepoint.");
+        if (!table.hasOperands) {
+            return null;
         }
-        return null;
+        String why =
+                "the state "
+                        + table.meta.getName()
+                        + " was restored from an incremental checkpoint, and the job has not asked for"
+                        + " it since: its values cannot be combined without its function. Ask for it"
+                        + " first, or take an incremental checkpoint or a native savepoint.";
+        // For the thread that writes: there the snapshot fails, and here the task would.
+        return stored -> {
+            throw new IOException(why);
+        };
     }
 
     /** What leaves out values whose time to live is over, if the state asks for that. */

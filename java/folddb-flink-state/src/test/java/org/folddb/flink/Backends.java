@@ -42,13 +42,22 @@ final class Backends {
     static AbstractKeyedStateBackend<Integer> open(
             AbstractStateBackend backend, KeyGroupRange range, Collection<KeyedStateHandle> restored)
             throws Exception {
+        return open(backend, KEY_GROUPS, range, restored);
+    }
+
+    static AbstractKeyedStateBackend<Integer> open(
+            AbstractStateBackend backend,
+            int keyGroups,
+            KeyGroupRange range,
+            Collection<KeyedStateHandle> restored)
+            throws Exception {
         return backend.createKeyedStateBackend(
                 new KeyedStateBackendParametersImpl<>(
                         MockEnvironment.builder().build(),
                         new JobID(),
                         "operator",
                         IntSerializer.INSTANCE,
-                        KEY_GROUPS,
+                        keyGroups,
                         range,
                         null,
                         TtlTimeProvider.DEFAULT,

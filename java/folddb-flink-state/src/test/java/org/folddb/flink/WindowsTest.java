@@ -15,7 +15,10 @@ import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.functions.KeySelector;
 import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.Configuration;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
+import org.apache.flink.runtime.state.SharedStateRegistryImpl;
 import org.apache.flink.runtime.state.StateBackend;
 import org.apache.flink.runtime.state.hashmap.HashMapStateBackend;
 import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
@@ -143,6 +146,7 @@ class WindowsTest {
         Random random = new Random(11);
         List<String> fired = new ArrayList<>();
         OperatorSubtaskState state = null;
+        SharedStateRegistryImpl registry = new SharedStateRegistryImpl();
         long time = 0;
         for (int round = 0; round < 4; round++) {
             KeyedOneInputStreamOperatorTestHarness<Integer, Tuple2<Integer, String>, String> harness =
@@ -157,6 +161,7 @@ class WindowsTest {
                 }
             }
             state = harness.snapshot(round, time);
+            state.registerSharedStates(registry, round); // as the job manager does
             fired.addAll(firedBy(harness.getOutput()));
             harness.close();
         }
@@ -169,5 +174,10 @@ class WindowsTest {
         List<String> expected = run(job, new HashMapStateBackend());
         assertTrue(expected.size() > 100, expected.size() + " windows fired");
         assertEquals(expected, run(job, new FoldDbStateBackend()));
+        Configuration incremental = new Configuration();
+        incremental.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
+        FoldDbStateBackend backend =
+                new FoldDbStateBackend().configure(incremental, WindowsTest.class.getClassLoader());
+        assertEquals(expected, run(job, backend));
     }
 }
