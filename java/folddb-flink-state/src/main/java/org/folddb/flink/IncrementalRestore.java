@@ -226,7 +226,7 @@ final class IncrementalRestore<K> {
         }
         Files.createDirectories(to.getParent());
         try (InputStream in = file.getHandle().openInputStream()) {
-            registry.registerCloseable(in); // a task that is cancelled closes it
+            registry.registerCloseable(in); // a task that is canceled closes it
             Files.copy(in, to);
             registry.unregisterCloseable(in);
         }
