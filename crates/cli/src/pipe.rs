@@ -3,26 +3,34 @@
 //! A pager is started once there is more than a screen of output. While it runs, Ctrl-C stops the
 //! command and not the program, which waits until the reader has left the pager.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
 
 use crate::interrupt::{self, Hearing};
+
+/// How a reader ended, once it has.
+pub(crate) type Ended = Rc<Cell<Option<ExitStatus>>>;
 
 /// A program that reads the output; dropping this waits for its end.
 pub(crate) struct Reader {
     child: Child,
+    ended: Ended,
     _hearing: Option<Hearing>,
 }
 
 impl Reader {
     /// Starts a line of the system's shell.
-    pub(crate) fn start(line: &str) -> io::Result<Reader> {
-        Reader::of(Command::new("sh").args(["-c", line]))
+    pub(crate) fn start(line: &str, ended: &Ended) -> io::Result<Reader> {
+        Reader::of(Command::new("sh").args(["-c", line]), ended)
     }
 
-    fn of(command: &mut Command) -> io::Result<Reader> {
+    fn of(command: &mut Command, ended: &Ended) -> io::Result<Reader> {
         let hearing = interrupt::flag().is_none().then(interrupt::hear); // a shell does this itself
-        Ok(Reader { child: command.stdin(Stdio::piped()).spawn()?, _hearing: hearing })
+        let child = command.stdin(Stdio::piped()).spawn()?;
+        Ok(Reader { child, ended: Rc::clone(ended), _hearing: hearing })
     }
 }
 
@@ -42,7 +50,7 @@ impl Write for Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        let _ = self.child.wait(); // how it ended is its own affair
+        self.ended.set(self.child.wait().ok());
     }
 }
 
@@ -64,7 +72,7 @@ enum State {
     /// So far it fits the screen.
     Held(Vec<u8>),
     Pager(Reader),
-    /// There is no such pager.
+    /// No pager could be started.
     Plain,
 }
 
@@ -82,11 +90,11 @@ impl Paged {
     /// Starts the pager with what is held.
     fn overflow(&mut self, held: &[u8]) -> io::Result<()> {
         let mut command = Command::new("sh");
-        command.args(["-c", &self.pager]);
+        command.args(["-c", &with_cat(&self.pager)]);
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX"); // ends on one screen, shows colors, leaves the text there
         }
-        match Reader::of(&mut command) {
+        match Reader::of(&mut command, &Ended::default()) {
             Ok(mut reader) => {
                 let written = reader.write_all(held);
                 self.state = State::Pager(reader);
@@ -137,6 +145,23 @@ fn pager(is_terminal: bool, term: Option<&str>, stated: Option<&str>) -> Option<
     let moves_cursor = !matches!(term, None | Some("" | "dumb"));
     let pager = stated.unwrap_or("less").trim();
     (is_terminal && moves_cursor && !matches!(pager, "" | "cat")).then(|| pager.to_owned())
+}
+
+/// A line of the system's shell that runs a pager, or cat where there is no such program.
+fn with_cat(pager: &str) -> String {
+    match pager.split_whitespace().next() {
+        // What sets a variable first, or is quoted, is left to the shell.
+        Some(word) if word.chars().all(|letter| letter.is_alphanumeric() || "_-./+".contains(letter)) => {
+            format!("if command -v {word} >/dev/null 2>&1; then {pager}; else cat; fi")
+        }
+        _ => pager.to_owned(),
+    }
+}
+
+/// Whether a reader has failed: it wants no more by ending well, or by closing the pipe.
+pub(crate) fn has_failed(ended: ExitStatus) -> bool {
+    const CLOSED_PIPE: i32 = 13;
+    !ended.success() && ended.signal() != Some(CLOSED_PIPE) && ended.code() != Some(128 + CLOSED_PIPE)
 }
 
 /// Whether a text, with a prompt below it, is more than a screen shows.

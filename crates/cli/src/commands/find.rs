@@ -59,7 +59,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
             Err(error) => failed_keys += report_failed(error)?,
         }
     }
-    writer.finish()?;
+    writer.finish_without(failed_keys)?;
     check_failed(failed_keys)
 }
 

@@ -19,6 +19,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use crate::failure::Failure;
 use crate::help;
 use crate::interrupt::{self, Hearing};
 use crate::messages;
+use crate::pipe::{self, Ended};
 use crate::render::look;
 use crate::session::{Begun, Session, is_one_place};
 use crate::store_word;
@@ -144,6 +146,9 @@ impl Input {
 /// The prompt of a typed line.
 const PROMPT: &str = "folddb> ";
 
+/// What has no output that could be sent elsewhere.
+const WITHOUT_OUTPUT: [&str; 7] = ["begin", "commit", "abort", "use", "exit", "quit", "help"];
+
 /// How often Ctrl-C is checked while waiting for a line.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
@@ -159,6 +164,8 @@ enum Line {
     Done,
     /// Ctrl-C stopped it.
     Stopped,
+    /// The store that it asked for is not open: what follows is not meant for the one that is.
+    Astray,
     Exit,
 }
 
@@ -172,7 +179,7 @@ impl Shell<'_> {
                 Next::Line(line) => match self.line(&line, session)? {
                     Line::Exit => break,
                     Line::Stopped => self.hearing.heed(),
-                    Line::Done => {}
+                    Line::Done | Line::Astray => {}
                 },
                 // The terminal has dropped the typed part of this line.
                 Next::Stopped => {
@@ -196,7 +203,7 @@ impl Shell<'_> {
                     number += 1;
                     let ended = self.line(&line, session)?;
                     match ended {
-                        Line::Exit => return Ok(()),
+                        Line::Exit | Line::Astray => return Ok(()), // with the code of what failed
                         Line::Stopped => return Err(stopped(&format!("in line {number}"))),
                         Line::Done => {}
                     }
@@ -258,14 +265,20 @@ impl Shell<'_> {
     fn one(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
         let split = target::of(line).and_then(|(line, target)| {
             let words = split(line).map_err(Failure::Usage)?;
-            Ok((words, target))
+            match words.first() {
+                Some(verb) if target != Target::Usual && WITHOUT_OUTPUT.contains(&verb.as_str()) => {
+                    Err(Failure::Usage(format!("the output of `{verb}` cannot be sent elsewhere")))
+                }
+                _ => Ok((words, target)),
+            }
         });
         let (words, target) = match split {
             Ok(split) => split,
             Err(mistake) => {
                 let code = messages::report(Err(mistake));
                 self.note_in_transaction(code, session);
-                return Ok(Line::Done);
+                let is_use = line.split_whitespace().next() == Some("use");
+                return Ok(if is_use { Line::Astray } else { Line::Done });
             }
         };
         match words.first().map(String::as_str) {
@@ -297,13 +310,19 @@ impl Shell<'_> {
             (ExitCode::Absent, "get" | "head") => self.note(code), // an answer, not a failure
             _ => self.note_in_transaction(code, session),
         }
-        Ok(if code == ExitCode::Interrupted { Line::Stopped } else { Line::Done })
+        Ok(match (code, words[0].as_str()) {
+            (ExitCode::Interrupted, _) => Line::Stopped,
+            (ExitCode::Done, _) => Line::Done,
+            (_, "use") => Line::Astray,
+            _ => Line::Done,
+        })
     }
 
     /// Runs a command whose output goes to a target. A reader that wants no more of it is no
-    /// failure.
+    /// failure; one that fails is, in a script.
     fn command_for(&self, words: &[String], target: &Target, session: &mut Session) -> Result<(), Failure> {
-        let Some(out) = target.open()? else {
+        let reader = Ended::default();
+        let Some(out) = target.open(&reader)? else {
             return self.command(words, self.input == Input::Editor, session);
         };
         let usual = std::mem::replace(&mut session.out, out);
@@ -312,8 +331,20 @@ impl Shell<'_> {
         let flushed = session.flush();
         drop(std::mem::replace(&mut session.out, usual)); // waits for a reader
         match ended.and(flushed) {
-            Err(Failure::OutputClosed) => Ok(()),
-            ended => ended,
+            Ok(()) | Err(Failure::OutputClosed) => self.judge(target, reader.get()),
+            failed => failed,
+        }
+    }
+
+    /// What a reader that failed is for a script: its output is lost. Who types has seen it.
+    fn judge(&self, target: &Target, reader: Option<ExitStatus>) -> Result<(), Failure> {
+        match (target, reader) {
+            (Target::Command(line), Some(ended))
+                if self.input == Input::Script && pipe::has_failed(ended) =>
+            {
+                Err(Failure::Refused(format!("`{line}` has failed: {ended}")))
+            }
+            _ => Ok(()),
         }
     }
 

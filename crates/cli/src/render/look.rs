@@ -39,7 +39,8 @@ impl Look {
     pub(crate) fn of_terminal() -> Look {
         let is_terminal = !IS_ELSEWHERE.load(Ordering::Relaxed) && std::io::stdout().is_terminal();
         let size = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-        let stated = std::env::var("COLUMNS").ok();
+        let is_elsewhere = IS_ELSEWHERE.load(Ordering::Relaxed);
+        let stated = std::env::var("COLUMNS").ok().filter(|_| !is_elsewhere);
         Look { width: width(stated.as_deref(), is_terminal.then(size).flatten()), ..Look::default() }
     }
 

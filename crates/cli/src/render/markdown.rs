@@ -14,12 +14,11 @@ pub(crate) fn write_header(out: &mut dyn Write, header: &[String]) -> io::Result
     writeln!(out, "{}", line(header.iter().map(|_| "---".to_owned())))
 }
 
-/// Writes a row. Texts are never cut, and figures rounded unless all of them is wanted.
-pub(crate) fn write_row(out: &mut dyn Write, fields: &[&Datum], is_full: bool) -> io::Result<()> {
+/// Writes a row. Texts are never cut, and figures have all their digits.
+pub(crate) fn write_row(out: &mut dyn Write, fields: &[&Datum]) -> io::Result<()> {
     let cell = |field: &&Datum| match field {
         Datum::Null => String::new(),
-        Datum::Float(value) if is_full => figures::in_full(*value),
-        Datum::Float(value) => figures::rounded(*value),
+        Datum::Float(value) => figures::in_full(*value),
         other => text(other.to_string()),
     };
     writeln!(out, "{}", line(fields.iter().map(cell)))
@@ -29,9 +28,16 @@ fn line(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
-/// A text that ends no cell.
+/// A text that ends no cell, and is shown as it is.
 fn text(text: String) -> String {
-    human::one_line(text).replace('|', "\\|")
+    let mut escaped = String::with_capacity(text.len());
+    for letter in human::one_line(text).chars() {
+        if matches!(letter, '|' | '<' | '&' | '*' | '_' | '`' | '[') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
 }
 
 #[cfg(test)]

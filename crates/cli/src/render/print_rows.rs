@@ -74,7 +74,7 @@ pub(crate) fn print(
     for row in sorted.map(|sorted| sorted.rows(&columns)).unwrap_or_default() {
         writer.row(row.key, row.value)?;
     }
-    writer.finish()?;
+    writer.finish_without(failed_keys)?;
     if args.cursor {
         messages::print_whole(&format!("cursor: {}", rows.cursor()));
     }
@@ -108,7 +108,7 @@ fn print_heads(
             Err(error) => failed_keys += report_failed(error)?,
         }
     }
-    writer.finish()?;
+    writer.finish_without(failed_keys)?;
     check_failed(failed_keys)
 }
 

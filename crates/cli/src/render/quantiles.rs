@@ -26,7 +26,15 @@ impl Quantiles {
             let why = "no column of the table folds by quantiles, so --quantile has nothing to show";
             return Err(Failure::Usage(why.to_owned()));
         }
-        Ok(Quantiles { field, wanted: wanted.iter().map(|&q| (name(q), q)).collect() })
+        let mut named: Vec<(String, f64)> = Vec::new();
+        for &q in wanted {
+            let name = name(q);
+            // Each once, and not those that are shown anyway.
+            if !SHOWN.contains(&name.as_str()) && named.iter().all(|(other, _)| *other != name) {
+                named.push((name, q));
+            }
+        }
+        Ok(Quantiles { field, wanted: named })
     }
 
     /// The names of the columns.
@@ -82,10 +90,17 @@ pub(crate) fn is_of(spec: &str) -> bool {
     spec.split(':').next() == Some("quantiles")
 }
 
-/// `p99.9` of 0.999.
+/// The quantiles that are shown without being asked for.
+const SHOWN: [&str; 3] = ["p50", "p90", "p99"];
+
+/// `p99.9` of 0.999: its own digits, two places on.
 fn name(q: f64) -> String {
-    let percent = format!("{:.6}", q * 100.0);
-    format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
+    let digits = q.to_string();
+    let (whole, rest) = digits.split_once('.').unwrap_or((&digits, ""));
+    let rest = format!("{rest:0<2}");
+    let percent = format!("{whole}{}.{}", &rest[..2], &rest[2..]);
+    let percent = percent.trim_end_matches('.').trim_start_matches('0');
+    format!("p{}{percent}", if percent.is_empty() || percent.starts_with('.') { "0" } else { "" })
 }
 
 #[cfg(test)]

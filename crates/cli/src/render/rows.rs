@@ -37,7 +37,7 @@ enum Target<'a> {
     Table { out: &'a mut dyn Write, page: Vec<Row>, sheet: Sheet },
     Csv { writer: Box<csv::Writer<&'a mut dyn Write>>, text: String },
     Ndjson { out: &'a mut dyn Write, text: String },
-    Markdown { out: &'a mut dyn Write, is_full: bool },
+    Markdown { out: &'a mut dyn Write },
     Sql { out: &'a mut dyn Write },
     Picture { out: &'a mut dyn Write, drawing: Drawing },
 }
@@ -65,7 +65,7 @@ impl<'a> RowWriter<'a> {
             (None, OutputFormat::Ndjson) => Target::Ndjson { out, text: String::new() },
             (None, OutputFormat::Markdown) => {
                 markdown::write_header(out, &header)?;
-                Target::Markdown { out, is_full: look.is_full }
+                Target::Markdown { out }
             }
             (None, OutputFormat::Sql) => {
                 writeln!(out, "begin;")?;
@@ -122,9 +122,9 @@ impl<'a> RowWriter<'a> {
                 put_value_file(self.columns, &self.header, &row, text);
                 writeln!(out, "{text}")?;
             }
-            Target::Markdown { out, is_full } => {
+            Target::Markdown { out } => {
                 let row = Row { value: self.columns.for_people(row.value), ..row };
-                markdown::write_row(*out, &self.columns.fields(&row), *is_full)?;
+                markdown::write_row(*out, &self.columns.fields(&row))?;
             }
             Target::Picture { out, drawing } => drawing.row(*out, self.columns, &row)?,
             Target::Sql { out } => {
@@ -135,6 +135,15 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Writes the rest, and under a table the number of rows.
+    /// As `finish`, where so many rows are missing since their folds failed: statements of SQL are
+    /// not committed then.
+    pub(crate) fn finish_without(self, failed_keys: u64) -> Result<(), Failure> {
+        match &self.out {
+            Target::Sql { .. } if failed_keys > 0 => Ok(()),
+            _ => self.finish(),
+        }
+    }
+
     pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.out {
             Target::Table { out, page, mut sheet } => {

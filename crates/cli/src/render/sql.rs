@@ -1,5 +1,5 @@
-//! Rows as statements of SQL, as PostgreSQL, SQLite, DuckDB and MySQL (with `ANSI_QUOTES`) read
-//! them. Numbers keep all their digits.
+//! Rows as statements of SQL, as SQLite, DuckDB and PostgreSQL read them, bytes as SQLite does.
+//! Numbers keep all their digits here. A backslash is itself, as the standard says.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

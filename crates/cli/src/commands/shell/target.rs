@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 
 use super::line;
 use crate::failure::Failure;
-use crate::pipe::Reader;
+use crate::pipe::{Ended, Reader};
 
 /// Where the output of a line goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,7 @@ fn place(line: &str) -> Option<usize> {
             (None | Some('"'), '\\') => drop(letters.next()),
             (Some(open), letter) if letter == open => quote = None,
             (None, '\'' | '"') => quote = Some(letter),
+            (None, '#') if !is_word => return None, // the rest is a remark
             (None, '|' | '>') if !is_word && at > 0 => return Some(at),
             _ => {}
         }
@@ -59,12 +60,14 @@ fn place(line: &str) -> Option<usize> {
 }
 
 impl Target {
-    /// What is to be written to; none for the usual one.
-    pub(crate) fn open(&self) -> Result<Option<Box<dyn Write>>, Failure> {
+    /// What is to be written to; none for the usual one. A command tells `ended` how it ended, once
+    /// that is dropped.
+    pub(crate) fn open(&self, ended: &Ended) -> Result<Option<Box<dyn Write>>, Failure> {
         match self {
             Target::Usual => Ok(None),
             Target::Command(line) => {
-                let reader = Reader::start(line).map_err(|error| Failure::file("start", line, &error))?;
+                let reader =
+                    Reader::start(line, ended).map_err(|error| Failure::file("start", line, &error))?;
                 Ok(Some(Box::new(BufWriter::with_capacity(1 << 16, reader))))
             }
             Target::File { name, appends } => {

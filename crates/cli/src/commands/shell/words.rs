@@ -160,7 +160,9 @@ impl Completer for Words {
                 table.and_then(|table| elements(&table, &before, typed)).unwrap_or_default()
             }
         };
-        let fits = known.into_iter().filter(|word| word.starts_with(typed));
+        // What a terminal would obey, and not show, is not shown.
+        let is_shown = |word: &String| word.starts_with(typed) && !word.contains(char::is_control);
+        let fits = known.into_iter().filter(is_shown);
         Ok((
             start,
             fits.map(|word| Pair { replacement: format!("{} ", quoted(&word)), display: word }).collect(),

@@ -10,6 +10,10 @@ fn a_target_begins_a_word() {
     assert_eq!(of("scan t |wc"), ("scan t ", command("wc")));
     assert_eq!(of("scan t > out.txt"), ("scan t ", file("out.txt", false)));
     assert_eq!(of("scan t >>'my file'"), ("scan t ", file("my file", true)));
+    for none in ["# a > b c", "count t # must stay > 3", "drop t # as in: tables | sh", "get t a#b '#' # |"] {
+        assert_eq!(of(none), (none, Target::Usual));
+    }
+    assert_eq!(of("scan t > a#b"), ("scan t ", file("a#b", false)));
     for none in ["import t f --delimiter '|'", "create t --fold append:|", "get t a\\ \\| b", "get t 'a > b'"]
     {
         assert_eq!(of(none), (none, Target::Usual));
