@@ -218,14 +218,23 @@ fn load_u64_le(bytes: &[u8], at: usize) -> u64 {
 #[inline]
 pub fn prefix_u64(bytes: &[u8], skip: usize) -> u64 {
     let tail = bytes.get(skip..).unwrap_or(&[]);
-    match tail.first_chunk::<8>() {
-        Some(word) => u64::from_be_bytes(*word),
-        None => {
-            let mut word = [0u8; 8];
-            word[..tail.len()].copy_from_slice(tail);
-            u64::from_be_bytes(word)
-        }
+    match (tail.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(word), _) => u64::from_be_bytes(*word),
+        // The last eight bytes, without those of them that are skipped.
+        (None, Some(last)) => u64::from_be_bytes(*last).checked_shl(8 * (8 - tail.len() as u32)).unwrap_or(0),
+        (None, None) => short_prefix_u64(tail),
     }
+}
+
+/// As [`prefix_u64`], of fewer than eight bytes. What is put together byte by byte in memory and
+/// then loaded as a word waits for its stores; so the word is put together in a register.
+#[inline]
+fn short_prefix_u64(bytes: &[u8]) -> u64 {
+    let up = 8 * (8 - bytes.len() as u32);
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        return u64::from(u32::from_be_bytes(*first)) << 32 | u64::from(u32::from_be_bytes(*last)) << up;
+    }
+    bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)).checked_shl(up).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub(crate) struct Separators {
 /// Disjoint ranges of keys, in order, such as those of the parts of a run.
 #[derive(Debug)]
 pub struct Spans {
-    lows: Separators,
-    highs: Separators,
+    /// The lowest and the highest key of each, in turn.
+    ends: Separators,
 }
 
 /// A leaf of the index: data blocks, and the separator after each.
@@ -92,7 +92,7 @@ impl Separators {
     pub(crate) fn bound(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
         // Keys that do not begin like the separators are before the first or after the last of
         // them.
-        if self.skip > 0 && key.get(..self.skip) != self.get(0).get(..self.skip) {
+        if !self.share_beginning_with(key) {
             return if self.precedes(0, order, key, past_equal) { self.len() } else { 0 };
         }
         let prefix = order.prefix(key, self.skip);
@@ -100,6 +100,31 @@ impl Separators {
         match self.prefixes.get(low) {
             Some(equal) if *equal == prefix => self.bound_among_equal(low, order, key, past_equal),
             _ => low,
+        }
+    }
+
+    /// Whether `key` begins like all the keys, as far as these share their beginning.
+    #[inline]
+    fn share_beginning_with(&self, key: &[u8]) -> bool {
+        self.skip == 0 || key.get(..self.skip) == self.bytes.get(..self.skip)
+    }
+
+    /// How many of the keys come before `key`, and whether it is one of them. None if it is before
+    /// all of them or after all of them, as its first bytes show.
+    #[inline]
+    fn place_of(&self, order: &KeyOrder, key: &[u8]) -> Option<(usize, bool)> {
+        if !self.share_beginning_with(key) {
+            return None;
+        }
+        let prefix = order.prefix(key, self.skip);
+        let low = self.prefixes.partition_point(|other| *other < prefix);
+        match self.prefixes.get(low) {
+            Some(equal) if *equal == prefix => {
+                let before = self.bound_among_equal(low, order, key, false);
+                let is_one = before < self.len() && order.compare(self.get(before), key).is_eq();
+                Some((before, is_one))
+            }
+            _ => Some((low, false)),
         }
     }
 
@@ -121,19 +146,6 @@ impl Separators {
         }
     }
 
-    /// Whether there is a separator of this number, and it comes before `key` or is equal.
-    #[inline]
-    fn begins_by(&self, number: usize, order: &KeyOrder, key: &[u8]) -> bool {
-        let Some(own) = self.prefixes.get(number) else { return false };
-        if self.skip == 0 {
-            let prefix = order.prefix(key, 0);
-            if *own != prefix {
-                return *own < prefix;
-            }
-        }
-        self.precedes(number, order, key, true)
-    }
-
     /// Whether a separator comes before `key`; with `past_equal`, whether it comes before or is
     /// equal.
     fn precedes(&self, number: usize, order: &KeyOrder, key: &[u8], past_equal: bool) -> bool {
@@ -152,16 +164,16 @@ impl Separators {
 
 impl Spans {
     /// The ranges, each given by its first and its last key.
-    pub fn of<'k>(spans: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone, order: &KeyOrder) -> Spans {
-        let lows = Separators::of(spans.clone().map(|(low, _)| low), order);
-        Spans { lows, highs: Separators::of(spans.map(|(_, high)| high), order) }
+    pub fn of<'k>(spans: impl Iterator<Item = (&'k [u8], &'k [u8])>, order: &KeyOrder) -> Spans {
+        Spans { ends: Separators::of(spans.flat_map(|(low, high)| [low, high]), order) }
     }
 
     /// The number of the range that includes `key`.
     #[inline]
     pub fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
-        let number = self.highs.bound(order, key, false);
-        self.lows.begins_by(number, order, key).then_some(number)
+        let (before, is_end) = self.ends.place_of(order, key)?;
+        let is_inside = before % 2 == 1;
+        (is_inside || is_end).then_some(before / 2)
     }
 }
 

@@ -27,6 +27,12 @@ proptest! {
     }
 
     #[test]
+    fn a_prefix_is_eight_bytes_padded_with_zeros(bytes in proptest::collection::vec(any::<u8>(), 0..20), skip in 0usize..24) {
+        let padded: Vec<u8> = bytes.iter().copied().skip(skip).chain([0; 8]).take(8).collect();
+        prop_assert_eq!(prefix_u64(&bytes, skip).to_be_bytes().to_vec(), padded);
+    }
+
+    #[test]
     fn common_prefixes_are_longest(a in proptest::collection::vec(0u8..3, 0..40), b in proptest::collection::vec(0u8..3, 0..40)) {
         let len = common_prefix_len(&a, &b);
         prop_assert_eq!(&a[..len], &b[..len]);

@@ -55,10 +55,14 @@ proptest! {
     fn a_key_is_found_in_the_one_span_that_has_it(
         order in orders(),
         ends in prop::collection::vec(keys(), 2..20),
+        is_one: bool,
         others in prop::collection::vec(keys(), 1..20),
     ) {
         let ends = in_order(&order, ends);
-        let spans: Vec<(&[u8], &[u8])> = ends.chunks_exact(2).map(|ends| (&ends[0][..], &ends[1][..])).collect();
+        let two = ends.chunks_exact(2).map(|ends| (&ends[0][..], &ends[1][..]));
+        // The first of them may be of a single key.
+        let one = is_one.then(|| (&ends[0][..], &ends[0][..]));
+        let spans: Vec<(&[u8], &[u8])> = one.into_iter().chain(two.skip(usize::from(is_one))).collect();
         let found = Spans::of(spans.iter().copied(), &order);
         for key in others.iter().chain(&ends) {
             let has = |(low, high): &(&[u8], &[u8])| {
