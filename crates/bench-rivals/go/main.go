@@ -38,6 +38,8 @@ func arguments() (job work.Job) {
 	flag.Uint64Var(&job.ValueBytes, "value-bytes", 8<<10, "bytes of a value of leveled")
 	flag.Uint64Var(&job.Seed, "seed", 1, "decides the data")
 	flag.StringVar(&job.Dir, "dir", "", "an empty directory, or one to be made, for the store")
+	flag.Uint64Var(&job.BesideWritesPerS, "beside-writes-per-s", 0, "reading while writing: rows a second of the writer; 0: as many as it can")
+	flag.Uint64Var(&job.BesideGetsPerS, "beside-gets-per-s", 0, "reading while writing: gets a second of the reader; 0: as many as it can")
 	flag.BoolVar(&job.Optimize, "optimize", false, "also merge everything, and read again")
 	flag.Parse()
 	if job.Dir == "" || flag.NArg() > 0 {

@@ -114,6 +114,8 @@ impl Contest {
             "heads": self.job.heads,
             "indexes": self.job.indexes,
             "seed": self.job.seed,
+            "beside_writes_per_s": self.job.beside_writes_per_s,
+            "beside_gets_per_s": self.job.beside_gets_per_s,
             "optimize": self.job.optimize,
         })
     }

@@ -8,6 +8,7 @@ mod space;
 mod commits;
 mod load;
 mod reads;
+mod pace;
 mod beside;
 mod child;
 mod hugedb;

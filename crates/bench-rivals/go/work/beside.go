@@ -32,9 +32,10 @@ func (r *run) readWhileWriting(data questions, put func(rival.Writer) error) err
 }
 
 func (r *run) writeFor(limit time.Duration, put func(rival.Writer) error) (written uint64, took time.Duration, err error) {
-	writer, started := r.store.Writer(), time.Now()
+	writer, started, pace := r.store.Writer(), time.Now(), newPace(r.job.BesideWritesPerS)
 	for took < limit && written < r.Rows && err == nil {
 		err = batches(writer, r.Batch, r.Batch, put, func(_, rows uint64) { written += rows })
+		pace.done(r.Batch)
 		took = time.Since(started)
 	}
 	if err == nil {
@@ -46,6 +47,7 @@ func (r *run) writeFor(limit time.Duration, put func(rival.Writer) error) (writt
 func (r *run) getUntil(stop <-chan struct{}, data questions, gets *measure.Latencies) error {
 	reader, chance := r.store.Reader(false), generate.NewChance(r.job.Seed^besideSeed)
 	defer reader.Close()
+	pace := newPace(r.job.BesideGetsPerS)
 	var key, wanted, value []byte
 	for {
 		select {
@@ -62,5 +64,6 @@ func (r *run) getUntil(stop <-chan struct{}, data questions, gets *measure.Laten
 		}
 		value = is
 		r.judge(found && data.mayBecome(wanted, value)) // nobody else judges meanwhile
+		pace.done(1)
 	}
 }

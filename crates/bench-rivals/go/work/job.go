@@ -27,6 +27,9 @@ type Job struct {
 	Seed        uint64
 	Dir         string
 	Optimize    bool
+	// Rates of reading while writing; 0: as many as it can.
+	BesideWritesPerS uint64
+	BesideGetsPerS   uint64
 }
 
 var workloads = map[string]func(*run) error{

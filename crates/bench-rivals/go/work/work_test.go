@@ -87,6 +87,15 @@ func TestKeysThatAreNotWrittenAreNotThere(t *testing.T) {
 	}
 }
 
+func TestAWriterKeepsToItsRate(t *testing.T) {
+	report := tiny(t, func(job *Job) {
+		job.Rival, job.Workload, job.Rows, job.BesideWritesPerS = "pebble", "hugedb", 500, 10_000
+	})
+	if rate := report.ReadWhileWriting.WritesPerS; rate == 0 || rate > 10_000 {
+		t.Errorf("%v rows a second", rate)
+	}
+}
+
 func TestWrongNamesAreRefused(t *testing.T) {
 	if _, err := Run(Job{Rival: "nobody", Workload: "hugedb"}); err == nil {
 		t.Error("there is no such rival")

@@ -57,6 +57,11 @@ fn arguments(rival: &str, job: &Job) -> Vec<String> {
     if job.workload == Workload::Indexed {
         arguments.extend(["--indexes".to_owned(), job.indexes.to_string()]);
     }
+    for (name, rate) in
+        [("--beside-writes-per-s", job.beside_writes_per_s), ("--beside-gets-per-s", job.beside_gets_per_s)]
+    {
+        arguments.extend(rate.into_iter().flat_map(|rate| [name.to_owned(), rate.to_string()]));
+    }
     if job.optimize {
         arguments.push("--optimize".to_owned());
     }

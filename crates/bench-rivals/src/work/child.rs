@@ -144,7 +144,13 @@ impl Child<'_> {
         more: &mut (dyn Source + Send),
     ) -> Result<()> {
         self.read_still(questions, expected)?;
-        let how = Beside { batch: self.job.batch, loaded_rows: self.job.rows, seed: self.job.seed };
+        let how = Beside {
+            batch: self.job.batch,
+            loaded_rows: self.job.rows,
+            seed: self.job.seed,
+            writes_per_s: self.job.beside_writes_per_s,
+            gets_per_s: self.job.beside_gets_per_s,
+        };
         let Found { figures, right } = read_while_writing(self.store()?, more, questions, &how)?;
         self.put("read_while_writing", figures);
         self.judge(right);

@@ -100,6 +100,12 @@ pub(crate) struct Job {
     /// Decides the data
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Reading while writing: rows a second of the writer [default: as many as it can]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) beside_writes_per_s: Option<u64>,
+    /// Reading while writing: gets a second of the reader [default: as many as it can]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) beside_gets_per_s: Option<u64>,
     /// Also has the store make its reads as fast as they can be, and reads again
     #[arg(long)]
     pub(crate) optimize: bool,
@@ -117,6 +123,12 @@ impl Job {
         }
         if self.workload == Workload::Indexed {
             name += &format!("-indexes-{}", self.indexes);
+        }
+        if let Some(rate) = self.beside_writes_per_s {
+            name += &format!("-writes-{rate}");
+        }
+        if let Some(rate) = self.beside_gets_per_s {
+            name += &format!("-gets-{rate}");
         }
         if self.durability != Durability::Process {
             name += &format!("-{}", self.durability.name());
