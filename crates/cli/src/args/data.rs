@@ -133,8 +133,8 @@ pub(crate) struct ImportArgs {
     /// be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) key_types: Option<Vec<String>>,
-    /// The fold, and what feeds it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay, late:
-    /// sum:u64 = dep_delay > 15'; `create --help` lists folds
+    /// The fold, and what feeds it: 'flights: count, delay: stats:f64 = dep_delay, late: sum:u64 =
+    /// dep_delay > 15'; `count` is short for `sum:u64 = 1`, `create --help` lists the other folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
     /// The column that holds the value; a list or an object is taken as its JSON text, unless

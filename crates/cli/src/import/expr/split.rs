@@ -58,6 +58,10 @@ pub(crate) fn sources(fold: &str) -> (String, Vec<Vec<String>>) {
     };
     let mut fields: Vec<(String, Vec<String>)> = Vec::new();
     for piece in at_commas(inner) {
+        if let Some(name) = counted(piece) {
+            fields.push((format!("{name}sum:u64"), vec!["1".to_owned()]));
+            continue;
+        }
         let source_at = top(piece, |letter| letter == '=').first().copied();
         match (source_at, fields.last_mut()) {
             (Some(at), _) if is_spec(&piece[..at]) => {
@@ -83,6 +87,44 @@ pub(crate) fn sources(fold: &str) -> (String, Vec<Vec<String>>) {
         }
     }
     (text + close, marked)
+}
+
+/// What stands before the word in `count` and `rows: count`, which is short for `sum:u64 = 1`.
+fn counted(field: &str) -> Option<&str> {
+    let before = field.trim_end().strip_suffix("count")?;
+    let is_name = before.trim_end().strip_suffix(':').is_some_and(|name| !name.contains([':', '=']));
+    (is_name || before.trim().is_empty()).then_some(before)
+}
+
+/// A message in which the sources stand again for their marks. A line that points to a place of the
+/// line above with `^` still does.
+pub(crate) fn without_marks(message: &str, sources: &[Vec<String>]) -> String {
+    let (mut lines, mut grown) = (Vec::new(), Vec::new());
+    for line in message.split('\n') {
+        if line.trim_start().starts_with('^') {
+            let at = line.chars().take_while(|letter| *letter == ' ').count();
+            let more: isize = grown.iter().filter(|(mark, _)| *mark < at).map(|(_, more)| more).sum();
+            lines.push(" ".repeat(at.saturating_add_signed(more)) + line.trim_start());
+            continue;
+        }
+        let mut pieces = line.split(MARK);
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        grown.clear();
+        let mut at = text.chars().count();
+        for piece in pieces {
+            let digits: String = piece.chars().take_while(char::is_ascii_digit).collect();
+            let source = digits.parse::<usize>().ok().and_then(|number| sources.get(number));
+            let source = source.map_or_else(String::new, |source| source.join(", "));
+            let rest = piece[digits.len()..].trim_start_matches('`');
+            text.pop();
+            // The mark takes its digits and three signs more.
+            grown.push((at, source.chars().count() as isize - digits.len() as isize - 3));
+            at += digits.len() + 2 + rest.chars().count();
+            text = text + &source + rest;
+        }
+        lines.push(text);
+    }
+    lines.join("\n")
 }
 
 /// Whether this is what stands before the source of a field: a fold, or a name and a fold.

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::expr::function::Kind;
 use crate::import::expr::parse;
-use crate::import::expr::split::{self, MARK};
+use crate::import::expr::split;
 use crate::import::times;
 use crate::rules_words::check_value_type;
 
@@ -35,17 +35,18 @@ pub(crate) struct Stated {
 impl Stated {
     /// Reads the command line.
     pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
-        let parse_fold = |text: &String| {
-            text.parse::<Columns>().map_err(|error| {
-                let error = mistaken_fold(text).unwrap_or(error);
-                Failure::Usage(format!("in --fold: {error}").replace(MARK, "#"))
-            })
-        };
         let zone = args.zone.as_deref().map_or(Ok(TimeZone::UTC), times::zone);
         let zone = zone.map_err(|wrong| Failure::Usage(format!("in --zone: {wrong}")))?;
         let (fold, sources) = args.fold.as_deref().map(split::sources).unzip();
         let sources: Vec<Vec<String>> = sources.unwrap_or_default();
+        let parse_fold = |text: &String| {
+            text.parse::<Columns>().map_err(|error| {
+                let error = mistaken_fold(text).unwrap_or(error);
+                Failure::Usage(split::without_marks(&format!("in --fold: {error}"), &sources))
+            })
+        };
         let key_columns = key_columns(args);
+        let columns = fold.as_ref().map(parse_fold).transpose()?;
         let read = |text: &String| parse::parse(text, &zone).map(drop).map_err(Failure::Usage);
         // What is wrong with an expression is said before a file is read.
         key_columns.iter().filter(|text| split::is_expression(text)).try_for_each(read)?;
@@ -57,7 +58,7 @@ impl Stated {
         Ok(Stated {
             key_codec: key_codec_of(args, &key_columns, &zone)?,
             key_columns,
-            columns: fold.as_ref().map(parse_fold).transpose()?,
+            columns,
             sources,
             only: args.only.clone(),
             zone,

@@ -30,3 +30,25 @@ fn sources_of_folds_are_taken_out_if_they_are_more_than_a_column() {
     let (text, _) = marked("set = lower(name)");
     assert_eq!(text, "set = `\u{1}0`");
 }
+
+#[test]
+fn count_is_short_for_a_sum_of_ones() {
+    let text = |fold: &str| sources(fold).0;
+    assert_eq!(text("count"), "sum:u64=1");
+    assert_eq!(text("rows: count , d: stats:f64 = delay"), "rows: sum:u64=1, d: stats:f64 = delay");
+    assert_eq!(text("{rows: count}"), "{rows: sum:u64=1}");
+    for other in ["count: sum:u64", "n: sum:u64 = count", "count:x:count", "discount"] {
+        assert_eq!(text(other), other);
+    }
+}
+
+#[test]
+fn a_message_has_the_sources_as_they_were_typed() {
+    let fold = "slow: sum:u64 = ms > 500, d: stats = delay, t: top:5 = delay, tail";
+    let (text, sources) = sources(fold);
+    let at = text.find("stats").unwrap();
+    let message = without_marks(&format!("wrong:\n  {text}\n  {}^ here", " ".repeat(at)), &sources);
+    let lines: Vec<&str> = message.split('\n').collect();
+    assert!(!message.contains(MARK) && lines[1].contains("slow: sum:u64 = ms > 500, d: stats"), "{message}");
+    assert_eq!(lines[2].find('^'), lines[1].find("stats"), "{message}");
+}
