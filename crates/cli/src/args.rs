@@ -11,6 +11,7 @@ mod tools;
 use clap::{Args, Parser, Subcommand};
 
 use crate::human;
+use crate::zones::Zone;
 
 pub(crate) use common::{
     DurabilityArgs, DurabilityName, InputFormat, KeyArgs, LookArgs, OutputFormat, RangeArgs, RowsArgs,
@@ -70,6 +71,12 @@ pub(crate) struct Globals {
     /// wait]
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) wait_lock: Option<std::time::Duration>,
+    /// Show times in this zone: Europe/Berlin, +02:00 [default: UTC]
+    ///
+    /// It is also that of keys that are times, where they are typed without an offset, and of
+    /// `import`: there it is the zone of times that name none, and in which days and hours are cut.
+    #[arg(long, global = true, value_name = "ZONE")]
+    pub(crate) zone: Option<Zone>,
 }
 
 /// What to do.
@@ -111,7 +118,7 @@ pub(crate) enum Verb {
     /// Write each value to a file below a directory, at the path that is its key
     ///
     /// Existing files are left alone. If one differs from the value, or a key cannot be the name of
-    /// a file, that is reported, and the exit code is 3.
+    /// a file, that is reported, and the exit code is 3; it is 4 if a value is damaged.
     ExportDir(ExportDirArgs),
     /// Print the rows of a table, or of a range of it
     Scan(ScanArgs),

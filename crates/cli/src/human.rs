@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use folddb::AsOf;
 pub(crate) use folddb::text::size_text as bytes;
 use folddb::time::{moment, unix_ms};
-pub(crate) use folddb::time::{rfc3339, utc};
 
 use crate::failure::Failure;
+pub(crate) use crate::zones::{for_people as time, rfc3339, rfc3339_seconds};
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
@@ -27,11 +27,6 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A moment for programs, of a time that is known to the second only: `2026-11-21T06:25:28Z`.
-pub(crate) fn rfc3339_seconds(moment: SystemTime) -> String {
-    utc(moment).replace(' ', "T") + "Z"
-}
-
 /// A text on one line that is only text to a terminal: line ends and cursor movements are escaped,
 /// so that a key cannot imitate other output of a command.
 pub(crate) fn one_line(text: String) -> String {
@@ -43,9 +38,9 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, folddb::Pars
     folddb::time::parse_time(text)
 }
 
-/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or
-/// without, or the date alone), or how long ago it was (`15m`). A second without a fraction is its
-/// end.
+/// Reads a moment: a seq, a time (`2026-11-22T08:30:00Z`, with a fraction of the second or without,
+/// with another offset, or the date alone), or how long ago it was (`15m`). A second without a
+/// fraction is its end. Without an offset it is in UTC.
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
         || format!("`{text}` is not a moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that age");
@@ -55,7 +50,8 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if let Ok(ago) = folddb::time::parse_time(text) {
         return Ok(AsOf::Time(SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)));
     }
-    let (date, time) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text, "0:0:0"));
+    let (clock, east_s) = without_offset(text).ok_or_else(wrong)?;
+    let (date, time) = clock.split_once(['T', ' ']).unwrap_or((clock, "0:0:0"));
     let numbers = |text: &str, between: char| {
         let parsed: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
         parsed.and_then(|parsed| <[u64; 3]>::try_from(parsed).ok()).ok_or_else(wrong)
@@ -80,8 +76,21 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if folddb::time::date(days) != (year, month, day) {
         return Err(wrong());
     }
-    let unix_s = days * 86_400 + hour * 3600 + minute * 60 + second;
+    let clock_s = days * 86_400 + hour * 3600 + minute * 60 + second;
+    let unix_s = clock_s.checked_add_signed(-east_s).ok_or_else(wrong)?;
     Ok(AsOf::Time(moment(unix_s * 1000 + ms)))
+}
+
+/// A time without its offset, and that offset in seconds to the east: `Z`, `+01:00`, or none.
+fn without_offset(text: &str) -> Option<(&str, i64)> {
+    let Some(at) = text.rfind(['+', '-']).filter(|at| text[..*at].contains(':')) else {
+        return Some((text.strip_suffix('Z').unwrap_or(text), 0));
+    };
+    let (hours, minutes) = text[at + 1..].split_once(':')?;
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let east_s = (hours * 60 + minutes) * 60;
+    let is_one = (0..24).contains(&hours) && (0..60).contains(&minutes);
+    is_one.then(|| (&text[..at], if text[at..].starts_with('-') { -east_s } else { east_s }))
 }
 
 /// The milliseconds of a fraction of a second with up to nine digits.

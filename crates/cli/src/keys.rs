@@ -1,17 +1,22 @@
-//! Keys and values as they are typed on the command line.
+//! Keys and values as they are typed and shown on the command line.
 
 use std::ops::Bound;
 
-use folddb::codec::{CodecError, KeyRange};
+use folddb::codec::{CodecError, ElementType, KeyCodec, KeyRange, ValueCodec};
+use folddb::folds::Record;
 use folddb::order::KeyOrder;
-use folddb::{BytesTable, Datum, datum};
+use folddb::{BytesTable, Datum, DynamicRules, Fold, datum};
 
 use crate::failure::Failure;
+use crate::zones;
 
 /// The bytes of a key given in one word, or one word for each element of a tuple.
 pub(crate) fn key(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
     let codec = table.rules().as_table_rules().key_codec();
-    let key = if hex { hex_key(words, |bytes| codec.check(bytes)) } else { codec.parse_text(&parts(words)) };
+    let key = match hex {
+        true => hex_key(words, |bytes| codec.check(bytes)),
+        false => codec.typed_in(&zones::utc_of).parse_text(&parts(words)),
+    };
     key.map_err(|cause| wrong_key(table, words, &cause))
 }
 
@@ -20,7 +25,8 @@ pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<K
     let span = if hex {
         hex_key(words, |_| Ok(())).map(KeyRange::one)
     } else {
-        table.rules().as_table_rules().key_codec().parse_bound(&parts(words))
+        let codec = table.rules().as_table_rules().key_codec();
+        codec.typed_in(&zones::utc_of).parse_bound(&parts(words))
     };
     let span = span.map_err(|cause| wrong_key(table, words, &cause))?;
     Ok(in_order(table, span))
@@ -39,17 +45,30 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
 }
 
 /// The bytes of a typed prefix, for any key order.
+///
+/// # Errors
+/// It is a part of a time, such as a day: its moments do not begin with the same bytes.
 pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
-    match typed_prefix(table, words, hex)?.low {
-        Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
-        Bound::Unbounded => Ok(Vec::new()),
+    let range = typed_prefix(table, words, hex)?;
+    let Bound::Included(prefix) = &range.low else { return Ok(Vec::new()) };
+    let is_of_tuple = range.high == Bound::Excluded([prefix, &[0xff][..]].concat());
+    let is_prefix = is_of_tuple || range.high == range.low || range == KeyRange::prefix(prefix.clone());
+    match is_prefix {
+        true => Ok(prefix.clone()),
+        false => Err(Failure::Usage(format!(
+            "`{}` is a part of a time, and the keys of its moments do not begin alike: name what is before the time, \
+             or a whole one",
+            words.join(" ")
+        ))),
     }
 }
 
-fn typed_prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
+/// The keys with a typed prefix, in bytewise order.
+pub(crate) fn typed_prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
+    let codec = table.rules().as_table_rules().key_codec();
     let range = match hex {
         true => hex_key(words, |_| Ok(())).map(KeyRange::prefix),
-        false => table.rules().as_table_rules().key_codec().parse_prefix(&parts(words)),
+        false => codec.typed_in(&zones::utc_of).parse_prefix(&parts(words)),
     };
     range.map_err(|cause| wrong_key(table, words, &cause))
 }
@@ -85,6 +104,69 @@ fn wrong_key(table: &BytesTable, words: &[String], cause: &CodecError) -> Failur
     ))
 }
 
+/// A key as people read it, with times in the zone that is asked for; bytes that are no key of the
+/// table as they are.
+pub(crate) fn shown(rules: &DynamicRules, key: &[u8]) -> Datum {
+    let codec = rules.as_table_rules().key_codec();
+    let Ok(mut shown) = codec.show(key) else { return Datum::Bytes(key.to_vec()) };
+    if zones::other_than_utc().is_some() {
+        match (codec, &mut shown) {
+            (KeyCodec::Time, time) => put_in_zone(time),
+            (KeyCodec::TypedTuple(types), Datum::List(items)) => put_elements_in_zone(types, items),
+            _ => {}
+        }
+    }
+    shown
+}
+
+fn put_elements_in_zone(types: &[ElementType], items: &mut [Datum]) {
+    types.iter().zip(items).for_each(|(of, item)| put_element_in_zone(of, item));
+}
+
+fn put_element_in_zone(of: &ElementType, item: &mut Datum) {
+    match (of, &mut *item) {
+        (ElementType::Time, time) => put_in_zone(time),
+        (ElementType::Optional(inner), item) => put_element_in_zone(inner, item),
+        (ElementType::Tuple(types), Datum::List(items)) => put_elements_in_zone(types, items),
+        _ => {}
+    }
+}
+
+/// A value as people read it, with times in the zone that is asked for; bytes that are no value of
+/// the table as they are.
+pub(crate) fn shown_value(rules: &DynamicRules, value: &[u8]) -> Datum {
+    let Ok(mut shown) = rules.show_value(value) else { return Datum::Bytes(value.to_vec()) };
+    let spec = rules.as_table_rules().fold.spec();
+    if zones::other_than_utc().is_some() {
+        put_value_in_zone(spec, rules.as_table_rules().value_codec(), &mut shown);
+    }
+    shown
+}
+
+fn put_value_in_zone(spec: &str, codec: ValueCodec, shown: &mut Datum) {
+    match (spec, &mut *shown) {
+        ("min:time" | "max:time", time) => put_in_zone(time),
+        ("replace" | "first", time) if codec == ValueCodec::Time => put_in_zone(time),
+        (spec, Datum::Map(fields)) if spec.contains(":time") => {
+            let Ok(record) = spec.parse::<Record>() else { return };
+            let folds = (0..).map_while(|index| record.field_fold(index));
+            let specs: Vec<(&str, String)> = record.names().zip(folds.map(Fold::spec)).collect();
+            for (name, value) in fields {
+                if let Some((_, spec)) = specs.iter().find(|(of, _)| of == name) {
+                    put_value_in_zone(spec, ValueCodec::Bytes, value);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn put_in_zone(time: &mut Datum) {
+    if let Datum::Text(text) = time {
+        *text = zones::shown(text);
+    }
+}
+
 /// The tighter of two lower bounds.
 pub(crate) fn higher(order: &KeyOrder, a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     tighter(a, b, |a, b| order.compare(a, b).is_gt())
@@ -115,7 +197,10 @@ fn tighter(
 pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
     table.rules().check_writable()?;
     let mut bytes = Vec::new();
-    let datum = value_datum(table.rules().as_table_rules().fold.spec(), word).map_err(CodecError::new);
+    let datum = match typed_time(table, word) {
+        Some(time) => Ok(time),
+        None => value_datum(table.rules().as_table_rules().fold.spec(), word).map_err(CodecError::new),
+    };
     let read = datum.and_then(|datum| table.rules().read_value(&datum, &mut bytes));
     read.map_err(|cause| {
         let spec = table.rules().as_table_rules().fold.spec();
@@ -125,6 +210,18 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
         ))
     })?;
     Ok(bytes)
+}
+
+/// A typed value that is a time: without an offset it is in the zone that is asked for.
+fn typed_time(table: &BytesTable, word: &str) -> Option<Datum> {
+    let rules = table.rules().as_table_rules();
+    match rules.fold.spec() {
+        "min:time" | "max:time" => {}
+        "replace" | "first" if rules.value_codec() == ValueCodec::Time => {}
+        _ => return None,
+    }
+    let key = KeyCodec::Time.typed_in(&zones::utc_of).parse_text(&[word]).ok()?;
+    KeyCodec::I64.show(&key).ok()
 }
 
 /// Folds with operands that may be lists or have named parts.

@@ -10,6 +10,7 @@ mod exit_code;
 mod failure;
 mod interrupt;
 mod pipe;
+mod zones;
 mod human;
 mod messages;
 mod args;

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::pipe::Paged;
+use crate::zones;
 
 /// What a command runs in.
 pub(crate) struct Session {
@@ -83,6 +84,7 @@ impl Session {
     /// A session that prints to the standard output.
     pub(crate) fn on_stdout(globals: Globals) -> Session {
         let out = Box::new(BufWriter::with_capacity(1 << 16, io::stdout()));
+        zones::set(globals.zone.as_ref());
         Session {
             globals,
             out,

@@ -153,6 +153,7 @@ scenarios! {
     json_keeps_what_it_says: "json.txt",
     files_are_imported_exactly_once: "exactly_once.txt",
     keys_and_operands_are_computed: "computed.txt",
+    times_are_keys_and_shown_in_a_zone: "times.txt",
     files_come_in_many_formats: "formats.txt",
     the_environment_names_the_store: "store_word.txt",
     answers_are_read_without_tools: "answer.txt",

@@ -116,7 +116,7 @@ fn the_prompt_completes_verbs_options_tables_and_keys() {
     screen.shows("folddb> ", 1);
     screen.press("hist\tvis\tUA \t--lim\t1\r");
     screen.shows("history visits UA 'New York' --limit ", 1);
-    screen.shows("1  -                    5", 1);
+    screen.shows("1  -                     5", 1);
     screen.press("get visits U\tS\tL\t\r"); // U alone is both
     screen.shows("get visits US LGA ", 1);
     screen.shows("6\r\n", 1);

@@ -7,7 +7,7 @@
 pub mod codec {
     pub use folddb_rules::codec::{
         AsElement, AsKey, AsValue, CodecError, ElementReader, ElementType, Fit, Key, KeyBound, KeyCodec,
-        KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, Value, ValueCodec,
+        KeyElement, KeyPrefix, KeyRange, OrderedValue, StartsWith, SummedValue, TypedKeys, Value, ValueCodec,
     };
     #[doc(hidden)] // for the output of `#[derive(Record)]`
     pub use folddb_rules::codec::{FieldOf, record};

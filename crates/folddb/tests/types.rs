@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{fresh, manual};
-use folddb::codec::{AsValue, Fit, Value};
+use folddb::codec::{AsValue, Fit, Value, ValueCodec};
 use folddb::folds::{
     self, Bitmap, ByteSet, Counters, Edit, ExactSum, First, FoldSpec, Hll, Matrix, Max, Min, Patch,
     Quantiles, Stats, Sum, Timed, TopK,
 };
 use folddb::maintenance::{VerifyOptions, Weight};
+use folddb::table_rules::TableRules;
 use folddb::{
-    Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Outcome, Record, Rules, Store, Table,
-    Update, Updated, WriteOp,
+    Datum, Durability, ErrorKind, Expire, Fold, FoldFailure, Json, Lifetime, Outcome, Record, Rules, Store,
+    Table, Update, Updated, WriteOp,
 };
 
 #[test]
@@ -40,6 +41,33 @@ fn a_table_whose_values_do_not_fit_its_fold_is_refused_by_name_and_not_created()
         .create_bytes_table("e", Rules::sorted::<String, i64>().fold("sum:u64").as_table_rules().clone())
         .unwrap();
     refused::<i64>(&store, "e", "sum:u64");
+}
+
+#[test]
+fn times_are_whole_numbers_to_a_program() {
+    let (_dir, store) = fresh(manual());
+    let rules = TableRules::new("tuple(text,time)".parse().unwrap()).fold("max:time");
+    let bytes = store.create_bytes_table("seen", rules).unwrap();
+    let at = "2026-11-22T08:30:00.25Z";
+    let key = bytes.rules().as_table_rules().key_codec().parse_text(&["a", at]).unwrap();
+    let mut value = Vec::new();
+    bytes.rules().read_value(&Datum::Text(at.to_owned()), &mut value).unwrap();
+    bytes.write(WriteOp::Fold, &key, &value).unwrap();
+    let seen: Table<(String, i64), i64> = store.open_table("seen").unwrap();
+    let micros = 1_795_336_200_250_000;
+    assert_eq!(seen.get(&("a", micros)).unwrap(), Some(micros));
+    seen.fold(&("a", micros), &(micros + 1)).unwrap();
+    let value = bytes.get(&key).unwrap().unwrap();
+    let shown = bytes.rules().show_value(&value).unwrap();
+    assert_eq!(shown, Datum::Text("2026-11-22T08:30:00.250001Z".to_owned()));
+    // Values that replace may be times, too; other types are refused.
+    let rules = TableRules::new("time".parse().unwrap()).value(ValueCodec::Time);
+    store.create_bytes_table("last", rules).unwrap();
+    let last: Table<i64, i64> = store.open_table("last").unwrap();
+    last.put(&micros, &micros).unwrap();
+    assert_eq!(last.get(&micros).unwrap(), Some(micros));
+    assert!(store.open_table::<String, i64>("last").is_err());
+    assert!(store.open_table::<i64, u64>("last").is_err());
 }
 
 /// Writes a value in every way, and returns whether all were refused, or none.

@@ -29,6 +29,7 @@ mod json;
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use key::{ElementType, KeyCodec};
+pub use key_text::TypedKeys;
 #[doc(hidden)]
 pub use operands::FieldOf;
 pub use operands::{OrderedValue, SummedValue};

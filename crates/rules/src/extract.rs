@@ -15,6 +15,7 @@ use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::term_kind::{TermKind, kind_of};
 use crate::terms::{TermFunction, TermRule, Terms};
+use crate::time_text;
 
 /// A rule with its function.
 #[derive(Clone)]
@@ -178,6 +179,7 @@ fn take_key(codec: &KeyCodec, number: u32, key: &[u8], out: &mut Terms) {
     } else if number == 0 {
         match (codec, codec.show(key)) {
             (KeyCodec::Bytes, _) => out.push(&Element::from(key)),
+            (KeyCodec::Time, Ok(datum)) => push_datum(out, &datum, TermKind::Time),
             (_, Ok(datum)) => push_datum(out, &datum, TermKind::Any),
             (_, Err(_)) => {}
         }
@@ -209,6 +211,9 @@ fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
         // bytes.
         Datum::Text(text) if kind == TermKind::TextOrBytes => push_shown(out, text.as_bytes()),
         Datum::Bytes(bytes) if kind == TermKind::TextOrBytes => push_shown(out, bytes),
+        Datum::Text(text) if kind == TermKind::Time => {
+            time_text::parse(text, &|utc| utc).iter().for_each(|micros| out.push(&Element::from(*micros)));
+        }
         Datum::Null | Datum::List(_) | Datum::Map(_) => {}
         Datum::Bool(value) => out.push(&Element::Bool(*value)),
         Datum::Int(value) => out.push(&Element::Int(*value)),

@@ -21,7 +21,7 @@ impl BoundRules {
     /// They cannot be values of the table: names the type, the fold, and what would fit.
     pub fn fit<V: Value>(&self) -> Result<Fit, CodecError> {
         if let Some(codec) = self.opaque_codec() {
-            return fit_by_codec::<V>(codec);
+            return fit_by_codec::<V>(codec.without_times());
         }
         if let FoldName::Custom { .. } = &self.rules.fold {
             return fit_custom::<V>(&self.rules.fold);
@@ -37,12 +37,12 @@ impl BoundRules {
     /// folded are compared by [`BoundRules::fit`].
     pub fn types_differ(&self, key: &KeyCodec, value: &ValueCodec) -> Option<String> {
         let rules = &self.rules;
-        if rules.key != *key {
+        if rules.key.without_times() != key.without_times() {
             return Some(format!("its keys are {}, not {}", rules.key.name(), key.name()));
         }
         let has =
             self.opaque_codec().filter(|has| *has != ValueCodec::Bytes && *value != ValueCodec::Bytes)?;
-        (has != *value).then(|| format!("its values are {has}, not {value}"))
+        (has.without_times() != value.without_times()).then(|| format!("its values are {has}, not {value}"))
     }
 }
 
@@ -103,6 +103,7 @@ fn type_of(spec: &str) -> String {
     match (name, of) {
         ("sum", Some("f64")) => in_folds("ExactSum"),
         ("min" | "max", Some("bytes")) | ("append", _) => "String or Vec<u8>".to_owned(),
+        ("min" | "max", Some("time")) => "i64".to_owned(), // microseconds since 1970
         ("sum" | "min" | "max", Some(number)) => number.to_owned(),
         ("stats", _) => in_folds("Stats"),
         ("set" | "intersect", _) => in_folds("ByteSet"),

@@ -7,6 +7,7 @@
 //!   Any                 numbers by what they are, whatever their type: three ranges, of whole numbers, floats and doubles; of
 //!                       fields of JSON those of more than 64 bits as the doubles that they are kept as
 //!   Text, Bytes         text is its bytes where terms are bytes
+//!   Time                as Int; a part of a time that is typed, such as a day, is all moments of it
 //! ```
 //!
 //! A term that an index of this kind cannot have is an error of the caller, not an empty answer.
@@ -21,6 +22,7 @@ use crate::datum::json_text::{self, Node};
 use crate::datum::{Datum, from_hex, json};
 use crate::extract::Extractor;
 use crate::term_kind::TermKind;
+use crate::time_text;
 
 /// A range of terms.
 pub type TermRange<'t> = (Bound<Element<'t>>, Bound<Element<'t>>);
@@ -44,7 +46,7 @@ impl Extractor {
     ) -> Result<Vec<TermRange<'t>>, String> {
         let (low, high) = (self.fitting_bound(low)?, self.fitting_bound(high)?);
         let types: &[NumberType] = match self.kind() {
-            TermKind::Int => &[NumberType::Int],
+            TermKind::Int | TermKind::Time => &[NumberType::Int],
             TermKind::Float => &[NumberType::Float],
             TermKind::Double | TermKind::Json => &[NumberType::Double],
             TermKind::Any => &[NumberType::Int, NumberType::Float, NumberType::Double],
@@ -59,6 +61,9 @@ impl Extractor {
     /// # Errors
     /// As [`Extractor::ask`].
     pub fn ask_typed(&self, low: Bound<&str>, high: Bound<&str>) -> Result<Vec<TermRange<'static>>, String> {
+        if self.kind() == TermKind::Time {
+            return self.ask(time_bound(low, true), time_bound(high, false));
+        }
         self.ask(low.map(|typed| self.read_term(typed)), high.map(|typed| self.read_term(typed)))
     }
 
@@ -89,7 +94,7 @@ impl Extractor {
             return Ok(Element::Bytes(Cow::Owned(text[..text.len() - 1].to_vec()))); // without the quote at its end
         }
         let read = match self.kind() {
-            kind @ (TermKind::Int | TermKind::Float | TermKind::Double) => {
+            kind @ (TermKind::Int | TermKind::Float | TermKind::Double | TermKind::Time) => {
                 let has = kind.words();
                 return Err(format!("has {has}, which have no prefixes: ask for a range"));
             }
@@ -113,7 +118,9 @@ impl Extractor {
             (TermKind::Any, Element::Int(value)) if self.is_widened(value) => Element::Double(value as f64),
             (TermKind::Any, term) => term,
             (TermKind::Json, term) => self.nearest(term),
-            (TermKind::Int | TermKind::Float | TermKind::Double, term) if Number::of(&term).is_some() => {
+            (TermKind::Int | TermKind::Float | TermKind::Double | TermKind::Time, term)
+                if Number::of(&term).is_some() =>
+            {
                 self.nearest(term)
             }
             (TermKind::Text | TermKind::TextOrBytes, term @ Element::Text(_)) => shown(term, self.kind()),
@@ -166,6 +173,24 @@ impl Extractor {
             (TermKind::Float, Element::Double(value)) => Element::Float(value as f32),
             (_, term) => term,
         }
+    }
+}
+
+/// A bound that is typed as a time: at one of the two ends of the moments that it is. What is no
+/// time stays text, which is then refused.
+fn time_bound(bound: Bound<&str>, is_low: bool) -> Bound<Element<'static>> {
+    let (typed, is_included) = match bound {
+        Bound::Included(typed) => (typed, true),
+        Bound::Excluded(typed) => (typed, false),
+        Bound::Unbounded => return Bound::Unbounded,
+    };
+    let typed = quoted(typed).unwrap_or_else(|| typed.to_owned());
+    match time_text::parse_span(&typed, &|utc| utc) {
+        None => Bound::Included(Element::from(typed)),
+        Some(span) if is_low => {
+            Bound::Included(Element::from(if is_included { span.start } else { span.end }))
+        }
+        Some(span) => Bound::Excluded(Element::from(if is_included { span.end } else { span.start })),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod datum;
 pub mod fold;
 pub mod rope;
 pub mod time;
+pub mod time_text;
 pub mod algebra;
 mod aggregate;
 pub mod resolve;

@@ -24,6 +24,8 @@ pub enum TermKind {
     TextOrBytes,
     /// Integers.
     Int,
+    /// Times, which are integers: microseconds since 1970.
+    Time,
     /// Numbers of 32 bits.
     Float,
     /// Doubles.
@@ -41,6 +43,7 @@ impl TermKind {
             TermKind::Text => "text",
             TermKind::TextOrBytes => "text and byte strings",
             TermKind::Int => "whole numbers",
+            TermKind::Time => "times",
             TermKind::Float | TermKind::Double => "numbers",
             TermKind::Any => "terms of any kind",
         }
@@ -68,6 +71,7 @@ fn shape_of(table: &BoundRules) -> Shape {
         (Some(codec), _) if codec.is_whole_number() => Shape::Terms(TermKind::Int),
         (Some(ValueCodec::F32), _) => Shape::Terms(TermKind::Double), // as they are shown
         (Some(ValueCodec::F64), _) => Shape::Terms(TermKind::Double),
+        (Some(ValueCodec::Time), _) => Shape::Terms(TermKind::Time),
         (Some(_), _) | (None, FoldName::Custom { .. }) => Shape::Unknown,
         (None, FoldName::BuiltIn(spec)) => shape_of_fold(spec),
     }
@@ -90,6 +94,7 @@ fn shape_of_fold(spec: &str) -> Shape {
         ("sum" | "min" | "max", Some("i64" | "u64" | "i128")) | ("bitmap" | "hll", _) => {
             Shape::Terms(TermKind::Int)
         }
+        ("min" | "max", Some("time")) => Shape::Terms(TermKind::Time),
         ("sum" | "min" | "max", Some("f64")) => Shape::Terms(TermKind::Double),
         ("min" | "max", Some("bytes")) | ("append" | "set" | "intersect" | "replace" | "first", _) => {
             Shape::Terms(TermKind::Bytes)
@@ -154,6 +159,7 @@ fn kind_of_key(codec: &KeyCodec, number: u32) -> TermKind {
         KeyCodec::Bytes => TermKind::Bytes,
         KeyCodec::Utf8 => TermKind::Text,
         KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => TermKind::Int,
+        KeyCodec::Time => TermKind::Time,
         KeyCodec::Tuple => TermKind::Any,
         KeyCodec::TypedTuple(types) => types.get(number as usize).map_or(TermKind::Any, kind_of_element),
     }
@@ -164,6 +170,7 @@ fn kind_of_element(element: &ElementType) -> TermKind {
         ElementType::Text => TermKind::Text,
         ElementType::Bytes => TermKind::Bytes,
         ElementType::Int => TermKind::Int,
+        ElementType::Time => TermKind::Time,
         ElementType::Float => TermKind::Float,
         ElementType::Double => TermKind::Double,
         ElementType::Optional(inner) => kind_of_element(inner),

@@ -31,6 +31,7 @@ use folddb_base::bytes::Reader;
 use crate::codec::tuple::{self, Element};
 use crate::datum::Datum;
 use crate::parse_error::ParseError;
+use crate::time_text;
 
 /// This many bytes of a text or a byte string count.
 pub const TERM_BYTES_MAX: usize = 1024;
@@ -306,6 +307,14 @@ pub fn behind_entries(term: &[u8]) -> Vec<u8> {
     let mut end = term.to_vec();
     end.push(BETWEEN + 1);
     end
+}
+
+/// A term that is a time, as people read it.
+pub fn show_time_term(term: &[u8]) -> Datum {
+    match tuple::unpack(term).as_deref() {
+        Ok([Element::Int(micros)]) => i64::try_from(*micros).map_or(Datum::Int(*micros), time_text::shown),
+        _ => show_term(term),
+    }
 }
 
 /// A term as people read it.

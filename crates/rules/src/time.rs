@@ -235,17 +235,18 @@ pub fn moment(unix_ms: u64) -> SystemTime {
     at(since_1970).or_else(|| at(Duration::from_millis(TIME_MS_MAX))).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// A moment for people, in UTC: `2026-11-22 08:30:00`.
+/// A moment for people, in UTC, which is said: `2026-11-22 08:30:00Z`.
 pub fn utc(moment: SystemTime) -> String {
     let unix_s = unix_ms(moment) / 1000;
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let (year, month, day) = date(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
 /// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`.
 pub fn rfc3339(moment: SystemTime) -> String {
-    format!("{}.{:03}Z", utc(moment).replace(' ', "T"), unix_ms(moment) % 1000)
+    let seconds = utc(moment).replace(' ', "T");
+    format!("{}.{:03}Z", seconds.trim_end_matches('Z'), unix_ms(moment) % 1000)
 }
 
 /// Year, month and day, in UTC, this many days after 1970-01-01, by the Gregorian rules (Hinnant

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use document::Document;
 use folddb::codec::tuple::Element;
-use folddb::codec::{AsKey, AsValue, Key};
+use folddb::codec::{AsKey, AsValue, Key, KeyCodec};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
 use folddb::{BackgroundWork, Durability, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};
@@ -135,11 +135,17 @@ fn key<K: Key>(key: &(impl AsKey<K> + ?Sized)) -> Vec<u8> {
     made(|out| key.encode_key(out))
 }
 
+fn typed_key(codec: &str, parts: &[&str]) -> Vec<u8> {
+    codec.parse::<KeyCodec>().expect("a codec").parse_text(parts).expect("a key")
+}
+
 fn keys() -> Vec<(&'static str, Vec<u8>)> {
     let mixed = ("a\0b".to_owned(), None::<String>, true);
     vec![
         ("key u64 258", key::<u64>(&258u64)),
         ("key i64 -1", key::<i64>(&-1i64)),
+        ("key time 2026-11-22T08:30:00Z", typed_key("time", &["2026-11-22T08:30:00Z"])),
+        ("key (\"a\", 1970-01-01T00:00:01Z)", typed_key("tuple(text,time)", &["a", "1970-01-01T00:00:01Z"])),
         ("key (\"UA\", \"EWR\")", key::<(String, String)>(&("UA", "EWR"))),
         ("key (-1, 0, 1, 256)", key::<Vec<Element<'static>>>(&[-1, 0, 1, 256].map(Element::Int)[..])),
         ("key (\"a\\0b\", null, true)", key::<(String, Option<String>, bool)>(&mixed)),

@@ -26,7 +26,7 @@ pub(crate) struct CreateArgs {
     /// sorted]
     #[arg(long, value_name = "KIND", requires = "table")]
     pub(crate) kind: Option<String>,
-    /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
+    /// Type of the keys: bytes, utf8, u64, i64, u32, time, tuple, tuple(text,int,time,...)
     #[arg(long, value_name = "TYPE", requires = "table", default_value = "utf8")]
     pub(crate) key: String,
     /// Names of the elements of the key: the headings of its columns
@@ -42,7 +42,7 @@ pub(crate) struct CreateArgs {
     /// sum:u64: the sum; it stops at 2^64-1, which is shown as "or more".
     /// sum:i128: the sum, where 64 bits might not hold it; it wraps beyond 2^127.
     /// sum:f64: the sum, rounded only when it is read.
-    /// min:T, max:T: the extreme; T is i64, u64, f64 or bytes.
+    /// min:T, max:T: the extreme; T is i64, u64, f64, time or bytes.
     /// stats:f64: count, sum, smallest, largest, mean, variance.
     /// append:SEP: all texts, one after the other, with SEP between them.
     /// set, intersect, bitmap: union, intersection of byte strings; union of u32.
@@ -58,7 +58,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
     pub(crate) fold: Option<String>,
     /// Type of the values of a table that replaces: bytes, utf8, u8 to u128, i8 to i128, f32, f64,
-    /// bool, json
+    /// bool, time, json
     #[arg(long, value_name = "TYPE", requires = "table")]
     pub(crate) value: Option<String>,
     /// Keep the keys in descending order
@@ -129,8 +129,8 @@ pub(crate) struct ImportArgs {
     /// 'country, day(ts)' [default: the names that an existing table has for them]
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) key: Vec<String>,
-    /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also
-    /// be u64, i64, u32
+    /// Types of the key's columns: text, int, time, double, bool, bytes, uuid, ...; one column may
+    /// also be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) key_types: Option<Vec<String>>,
     /// The fold, and what feeds it: 'flights: count, delay: stats:f64 = dep_delay, late: sum:u64 =
@@ -142,7 +142,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value: Option<String>,
     /// The type of the values, where the latest value replaces the others: bytes, utf8, u8 to u128,
-    /// i8 to i128, f32, f64, bool, json
+    /// i8 to i128, f32, f64, bool, time, json
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
     pub(crate) value_type: Option<String>,
     /// Only the rows of which this is true: 'status >= 500 and not starts_with(path, "/health")'
@@ -155,10 +155,6 @@ pub(crate) struct ImportArgs {
     /// coalesce(a, b), if(condition, a, b). Columns with other letters are written in backquotes.
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) only: Option<String>,
-    /// The zone of times that name none, and in which days and hours are cut: Europe/Berlin, +02:00
-    /// [default: UTC]
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) zone: Option<String>,
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,

@@ -10,6 +10,7 @@ use crate::args::AggregateArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
+use crate::keys;
 use crate::ranges;
 use crate::render::columns::{Columns, Row};
 use crate::render::json::{self, Json, object};
@@ -142,7 +143,7 @@ fn print(
 
 /// A value for people and programs.
 fn shown(table: &BytesTable, quantiles: &Quantiles, value: &[u8]) -> Datum {
-    let mut shown = table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let mut shown = keys::shown_value(table.rules(), value);
     quantiles.put(value, &mut shown);
     shown
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &BackupListArgs, session: &mut Session) -> Result<(), Fa
         if backups.is_empty() {
             return writeln!(out, "no finished backup yet");
         }
-        let header = ["backup", "made (UTC)", "first seq", "last seq", "files", "size", "damage"];
+        let header = ["backup", "made", "first seq", "last seq", "files", "size", "damage"];
         let header = if backups.iter().any(|one| one.damage.is_some()) { &header[..] } else { &header[..6] };
         let header: Vec<String> = header.iter().map(|&name| name.to_owned()).collect();
         table::write(out, &header, &backups.iter().map(row).collect::<Vec<_>>())
@@ -30,7 +30,7 @@ fn row(one: &Generation) -> Vec<Datum> {
     match &one.damage {
         None => vec![
             number(one.number),
-            Datum::Text(human::utc(one.made)),
+            Datum::Text(human::time(one.made)),
             number(one.first_seq.into()),
             number(one.last_seq.into()),
             number(one.files),

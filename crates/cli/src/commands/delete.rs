@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use folddb::codec::KeyRange;
 use folddb::{BytesTable, Durability, WriteOp};
 use serde_json::json;
 
@@ -21,7 +22,10 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
     let seq = match &what {
         What::Key(key) => table.write(WriteOp::Delete, key, &[])?,
         What::Range(from, to) => table.delete_range(from, to)?,
-        What::Prefix(prefix) => table.delete_prefix(prefix)?,
+        What::Prefix(range) => {
+            let durability = args.durability.into();
+            store.batch().delete_prefix(&table, range).commit(durability)?
+        }
     };
     session.report(&json!({ "seq": u64::from(seq) }), |_| Ok(()))
 }
@@ -30,7 +34,7 @@ pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failur
 enum What {
     Key(Vec<u8>),
     Range(Vec<u8>, Vec<u8>),
-    Prefix(Vec<u8>),
+    Prefix(KeyRange),
 }
 
 impl What {
@@ -38,7 +42,7 @@ impl What {
         match args.range.as_slice() {
             [from, to] => Ok(What::Range(range_end(table, from, args.hex)?, range_end(table, to, args.hex)?)),
             _ if !args.prefix.is_empty() => {
-                Ok(What::Prefix(keys::prefix_bytes(table, &args.prefix, args.hex)?))
+                Ok(What::Prefix(keys::typed_prefix(table, &args.prefix, args.hex)?))
             }
             _ => Ok(What::Key(keys::key(table, &args.key, args.hex)?)),
         }
@@ -51,7 +55,7 @@ impl Begun {
         match what {
             What::Key(key) => self.transaction.delete(table, key),
             What::Range(from, to) => self.transaction.delete_range(table, from, to),
-            What::Prefix(prefix) => self.transaction.delete_prefix(table, prefix),
+            What::Prefix(range) => self.transaction.delete_prefix(table, range),
         };
         self.strengthen(durability);
     }

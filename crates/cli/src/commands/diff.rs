@@ -8,14 +8,14 @@ use std::time::SystemTime;
 
 use folddb::maintenance::{DiffReport, Difference};
 use folddb::table_rules::TableKind;
-use folddb::time::unix_ms;
-use folddb::{AsOf, BytesTable, Datum, Head};
+use folddb::{AsOf, BytesTable, Head};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::keys;
 use crate::ranges;
 use crate::render::json::{self, object};
 use crate::session::{Opened, Session, is_reserved};
@@ -202,7 +202,7 @@ fn report(
 ) -> Result<(), Failure> {
     let Difference { key, first, second, .. } = difference;
     let table = if first.is_some() { ours } else { theirs };
-    let shown = table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+    let shown = keys::shown(table.rules(), key);
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
             let until = head.deadline.map(human::rfc3339);
@@ -234,12 +234,12 @@ fn value_in_words(head: &Head, deadlines: [Option<SystemTime>; 2]) -> String {
 
 /// One of two deadlines: to the second, or to the millisecond if they differ by less.
 fn deadline_in_words(at: SystemTime, both: [Option<SystemTime>; 2]) -> String {
-    let utc = human::utc(at);
+    let seconds = human::time(at);
     match both {
-        [Some(one), Some(other)] if one != other && human::utc(one) == human::utc(other) => {
-            format!("{utc}.{:03}", unix_ms(at) % 1000)
+        [Some(one), Some(other)] if one != other && human::time(one) == human::time(other) => {
+            human::rfc3339(at).replacen('T', " ", 1)
         }
-        _ => utc,
+        _ => seconds,
     }
 }
 

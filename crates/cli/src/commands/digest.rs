@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use folddb::{BytesTable, DIGEST_VERSION, Datum, Digest, Error};
+use folddb::{BytesTable, DIGEST_VERSION, Digest, Error};
 use serde_json::json;
 
 use crate::args::DigestArgs;
@@ -14,6 +14,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::source;
+use crate::keys;
 use crate::out_file;
 use crate::ranges;
 use crate::render::json::{self, object};
@@ -121,8 +122,7 @@ fn report_leaves(
     while let Some((key, _)) = rows.next_row()? {
         if leaves.binary_search(&digest.leaf_of(key)).is_ok() {
             suspects += 1;
-            let shown =
-                table.rules().as_table_rules().key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+            let shown = keys::shown(table.rules(), key);
             session.report(&object! { "key": json::from_datum(&shown) }, |out| {
                 writeln!(out, "{}", human::one_line(shown.to_string()))
             })?;

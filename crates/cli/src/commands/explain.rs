@@ -44,15 +44,14 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
 
 /// When a record was written, and the deadline of its value.
 fn times_of(record: &Explained) -> String {
-    let written = record.written.map(|at| format!(", written {}", human::utc(at)));
-    let until = record.deadline.map(|at| format!(", until {}", human::utc(at)));
+    let written = record.written.map(|at| format!(", written {}", human::time(at)));
+    let until = record.deadline.map(|at| format!(", until {}", human::time(at)));
     written.unwrap_or_default() + &until.unwrap_or_default()
 }
 
 /// The value of a record; both, if it has two.
 fn value_of(table: &BytesTable, op: &RecordOp) -> Datum {
-    let show =
-        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let show = |value: &[u8]| keys::shown_value(table.rules(), value);
     match op {
         RecordOp::Put(value) | RecordOp::PutIfAbsent(value) | RecordOp::Fold(value) => match value {
             RecordValue::Inline(value) => show(value),

@@ -9,6 +9,7 @@ use folddb::{BytesFind, Datum};
 use crate::args::{FindArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::human;
+use crate::keys;
 use crate::render::columns::Columns;
 use crate::render::head;
 use crate::render::look::Form;
@@ -39,8 +40,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     let shown_head = if form.format == OutputFormat::Table { head::shown } else { head::exact };
     let mut writer = RowWriter::new(&mut session.out, form, &columns)?.of_table(table.name());
     let mut failed_keys = 0;
-    let shown =
-        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let shown = |value: &[u8]| keys::shown_value(table.rules(), value);
     let hits = match args.heads {
         true => find.hits_with_heads(),
         false => find.hits(!args.keys),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use folddb::{AsOf, BytesTable, Datum};
+use folddb::{AsOf, BytesTable};
 use indicatif::ProgressBar;
 
 use crate::args::GetArgs;
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
         return spread::write(&mut session.out, rules, &value);
     }
     let quantiles = Quantiles::of(rules, &args.quantiles.quantile)?;
-    let mut shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
+    let mut shown = keys::shown_value(rules, &value);
     quantiles.put(&value, &mut shown);
-    let key = rules.as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+    let key = keys::shown(rules, &key);
     let report = object! { "key": json::from_datum(&key), "value": json::from_datum(&shown) };
     session.report(&report, |out| value::write(out, rules, &shown, Some(&quantiles), args.full))
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     let (Datum::Map(fields), Datum::Map(exact)) = (head::shown(&head), head::exact(&head)) else {
         return Ok(());
     };
-    let key = table.rules().as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+    let key = keys::shown(table.rules(), &key);
     let report = [("key".to_owned(), key)].into_iter().chain(exact).collect();
     session.report(&Json(Datum::Map(report)), |out| {
         let told: Vec<_> = fields.into_iter().filter(|(_, value)| *value != Datum::Null).collect();

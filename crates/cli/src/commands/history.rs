@@ -35,22 +35,22 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     }
     let rules = table.rules();
     if session.globals.json {
-        let key = rules.as_table_rules().key_codec().show(&key).unwrap_or(Datum::Bytes(key));
         let listed: Vec<_> = states.iter().map(|state| as_json(rules, state)).collect();
-        return session.report(&object! { "key": Json(key), "states": listed }, |_| Ok(()));
+        return session
+            .report(&object! { "key": Json(keys::shown(rules, &key)), "states": listed }, |_| Ok(()));
     }
     for state in &states {
-        let written = state.written.map_or_else(|| "-".to_owned(), human::utc);
-        let until = state.deadline.map(|at| format!("  until {}", human::utc(at)));
+        let written = state.written.map_or_else(|| "-".to_owned(), human::time);
+        let until = state.deadline.map(|at| format!("  until {}", human::time(at)));
         let seq = state.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
         let value = in_words(rules, state);
-        writeln!(session.out, "{seq:>10}  {written:19}  {value}{}", until.unwrap_or_default())?;
+        writeln!(session.out, "{seq:>10}  {written:20}  {value}{}", until.unwrap_or_default())?;
     }
     Ok(())
 }
 
 fn shown(rules: &DynamicRules, value: &[u8]) -> Datum {
-    rules.show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
+    keys::shown_value(rules, value)
 }
 
 /// The value on a line, and its length if it is truncated.

@@ -35,7 +35,7 @@ use crate::rules_words::{check_expires, check_table_name};
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
-    let mut stated = Stated::parse(args)?;
+    let mut stated = Stated::parse(args, session.globals.zone.as_ref())?;
     check_table_name(&args.table)?;
     check_aside(args)?;
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {

@@ -9,6 +9,7 @@ use crate::import::ledger::{self, Entry};
 use crate::render::json::object;
 use crate::render::table;
 use crate::session::Session;
+use crate::zones;
 
 pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
                     "done": entry.done,
                     "line": entry.line,
                     "how": entry.how.as_str(),
-                    "at": entry.at.as_str(),
+                    "at": zones::shown(&entry.at),
                 },
                 |_| Ok(()),
             )?;
@@ -58,7 +59,7 @@ fn row(table: &str, entry: &Entry) -> Vec<Datum> {
         text(&human::count(entry.rows)),
         text(&human::count(entry.bad)),
         text(&human::bytes(entry.content.bytes)),
-        text(&entry.at),
+        text(&zones::shown(&entry.at)),
         text(&state),
     ]
 }

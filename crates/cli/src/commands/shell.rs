@@ -39,6 +39,7 @@ use crate::pipe::{self, Ended};
 use crate::render::look;
 use crate::session::{Begun, Session, is_one_place};
 use crate::store_word;
+use crate::zones;
 
 mod line;
 mod target;
@@ -380,9 +381,12 @@ impl Shell<'_> {
         session.globals.memory = session.globals.memory.or(outer.memory);
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
         session.globals.no_pager |= outer.no_pager;
+        session.globals.zone = session.globals.zone.take().or_else(|| outer.zone.clone());
+        zones::set(session.globals.zone.as_ref());
         let usual = if is_paged && cli.verb.is_paged() { session.page() } else { None };
         let done = (self.run)(cli.verb, session);
         session.globals = outer;
+        zones::set(session.globals.zone.as_ref());
         let done = session.end(done);
         let Some(usual) = usual else { return done };
         let flushed = session.flush();

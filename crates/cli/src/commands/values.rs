@@ -95,7 +95,7 @@ fn row(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) -> Vec
     ];
     if let Some(times) = times {
         let times = times_of(segment, times);
-        let shown = |at: Option<SystemTime>| text(at.map(human::utc).unwrap_or_default());
+        let shown = |at: Option<SystemTime>| text(at.map(human::time).unwrap_or_default());
         let (oldest, youngest) = (times.map(|one| one.oldest), times.map(|one| one.youngest));
         row.splice(6..6, [shown(oldest), shown(youngest)]);
     }

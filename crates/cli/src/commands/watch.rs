@@ -335,7 +335,7 @@ impl Printer {
         }
         let written = match event {
             FeedEvent::Begin { seq, time } => {
-                writeln!(out, "begin         as of seq {seq}, {}", human::utc(*time))
+                writeln!(out, "begin         as of seq {seq}, {}", human::time(*time))
             }
             FeedEvent::TableCreated(table) => writeln!(out, "table         {}", table.name),
             FeedEvent::TableDropped(table) => writeln!(out, "dropped       {}", table.name),
@@ -427,12 +427,12 @@ impl Printer {
     }
 
     fn key(&mut self, table: &FeedTable, key: &[u8]) -> Datum {
-        let shown = self.rules(table).and_then(|rules| rules.as_table_rules().key_codec().show(key).ok());
+        let shown = self.rules(table).map(|rules| keys::shown(rules, key));
         shown.unwrap_or_else(|| Datum::Bytes(key.to_vec()))
     }
 
     fn value(&mut self, table: &FeedTable, value: &[u8]) -> Datum {
-        let shown = self.rules(table).and_then(|rules| rules.show_value(value).ok());
+        let shown = self.rules(table).map(|rules| keys::shown_value(rules, value));
         shown.unwrap_or_else(|| Datum::Bytes(value.to_vec()))
     }
 

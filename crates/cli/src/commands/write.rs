@@ -37,7 +37,7 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
     })?;
     let shown = match &found {
         None => Datum::Null, // folding it deleted it
-        Some(found) => table.rules().show_value(found).unwrap_or_else(|_| Datum::Bytes(found.clone())),
+        Some(found) => keys::shown_value(table.rules(), found),
     };
     session.report(&object! { "value": json::from_datum(&shown) }, |out| {
         value::write(out, table.rules(), &shown, None, false)

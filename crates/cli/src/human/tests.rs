@@ -39,12 +39,22 @@ fn near_misses_are_found() {
 }
 
 #[test]
+fn a_moment_may_have_an_offset() {
+    for text in ["2025-11-21T07:25:28.5+01:00", "2025-11-21 01:25:28.5-05:00", "2025-11-21T06:25:28.5Z"] {
+        assert_eq!(parse_moment(text), Ok(AsOf::Time(moment(1_763_706_328_500))), "{text}");
+    }
+    for text in ["2025-11-21T07:25:28+1", "2025-11-21T07:25:28+24:00", "1970-01-01T00:00:00+01:00"] {
+        assert!(parse_moment(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn moments_are_dates_of_the_gregorian_calendar() {
-    assert_eq!(utc(moment(0)), "1970-01-01 00:00:00");
-    assert_eq!(utc(moment(951_782_400_000)), "2000-02-29 00:00:00");
-    assert_eq!(utc(moment(4_107_542_399_000)), "2100-02-28 23:59:59");
-    assert_eq!(utc(moment(4_107_542_400_000)), "2100-03-01 00:00:00");
-    assert_eq!(utc(moment(1_763_706_328_000)), "2025-11-21 06:25:28");
+    assert_eq!(time(moment(0)), "1970-01-01 00:00:00Z");
+    assert_eq!(time(moment(951_782_400_000)), "2000-02-29 00:00:00Z");
+    assert_eq!(time(moment(4_107_542_399_000)), "2100-02-28 23:59:59Z");
+    assert_eq!(time(moment(4_107_542_400_000)), "2100-03-01 00:00:00Z");
+    assert_eq!(time(moment(1_763_706_328_000)), "2025-11-21 06:25:28Z");
 }
 
 #[test]

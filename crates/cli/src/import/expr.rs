@@ -17,6 +17,8 @@ mod words;
 pub(crate) mod parse;
 pub(crate) mod split;
 
+use jiff::tz::TimeZone;
+
 use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
 use function::{Function, Kind};
@@ -57,6 +59,16 @@ impl Expr {
             Expr::Two(..) => Kind::Bool,
             Expr::Call(function, _) => function.kind(),
             _ => Kind::Other,
+        }
+    }
+
+    /// The zone of the times that it gives, where it says one.
+    pub(crate) fn zone(&self) -> Option<&TimeZone> {
+        match self {
+            Expr::Call(Function::Coalesce, arguments) => arguments.iter().find_map(Expr::zone),
+            Expr::Call(Function::If, arguments) => arguments.iter().skip(1).find_map(Expr::zone),
+            Expr::Call(function, _) => function.zone(),
+            _ => None,
         }
     }
 

@@ -24,8 +24,8 @@ use folddb::{Batch, BytesTable, Datum, Durability, Store, WriteOp, datum};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::human;
 use crate::import::tape::{Content, Mark};
+use crate::zones;
 
 /// The name of the table.
 pub(crate) const TABLE: &str = "folddb_imports";
@@ -110,7 +110,7 @@ impl Entry {
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
-            "how": self.how, "at": human::rfc3339_seconds(SystemTime::now()),
+            "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
         })
     }
 

@@ -16,6 +16,8 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+pub(crate) use crate::zones::zone;
+
 /// What a time is cut to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -34,27 +36,6 @@ pub(crate) enum Unit {
     EpochMs,
     /// Not cut: in the form of ISO 8601, with the offset of the zone.
     Time,
-}
-
-/// A zone by its name: `UTC`, `Europe/Berlin`, `+02:00`.
-pub(crate) fn zone(name: &str) -> Result<TimeZone, String> {
-    let known = match name {
-        "UTC" | "utc" | "Z" => Ok(TimeZone::UTC),
-        offset if offset.starts_with(['+', '-']) => offset_zone(offset).ok_or(()),
-        name => TimeZone::get(name).map_err(drop),
-    };
-    known.map_err(|()| {
-        format!("there is no time zone `{name}`; zones are called UTC, +02:00, Europe/Berlin, America/New_York, ...")
-    })
-}
-
-fn offset_zone(offset: &str) -> Option<TimeZone> {
-    let sample = format!("2000-01-01T00:00:00{offset}");
-    let seconds = Timestamp::UNIX_EPOCH.as_second();
-    let at: Timestamp = sample.parse().ok()?;
-    let utc: Timestamp = "2000-01-01T00:00:00Z".parse().ok()?;
-    let east = utc.as_second() - at.as_second() - seconds;
-    Some(jiff::tz::Offset::from_seconds(i32::try_from(east).ok()?).ok()?.to_time_zone())
 }
 
 /// Reads a time in one of the common forms.
@@ -76,6 +57,22 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         true => text.parse().ok(),
         false => in_zone(text.parse().ok()?, zone),
     }
+}
+
+/// Reads a time for a key or a value that is one, in microseconds since 1970: also what a time was
+/// cut to, which is its beginning.
+pub(crate) fn micros(text: &str, zone: &TimeZone) -> Result<i64, String> {
+    let is_cut = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-T".contains(&byte));
+    let whole = match (is_cut(text), text.len()) {
+        (true, 4) => parse(&format!("{text}-01-01"), zone),
+        (true, 7) => parse(&format!("{text}-01"), zone),
+        (true, 13) if text.contains('T') => parse(&format!("{text}:00"), zone),
+        _ => parse(text, zone),
+    };
+    let nanos = whole.map(Timestamp::as_nanosecond).ok_or_else(|| {
+        format!("expected a time (2013-01-01T05:15:00Z, or seconds since 1970), found `{text}`")
+    })?;
+    i64::try_from(nanos.div_euclid(1000)).map_err(|_| format!("`{text}` is too far from 1970"))
 }
 
 /// A time of syslog: it is the last such one, at most a day ahead.

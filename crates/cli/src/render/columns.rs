@@ -11,6 +11,7 @@ use folddb::{Datum, Fold, datum};
 
 use crate::failure::Failure;
 use crate::human;
+use crate::keys;
 use crate::render::quantiles::{self, Quantiles};
 
 /// The fields of heads, as columns.
@@ -337,7 +338,7 @@ impl Columns {
         if self.hex {
             return Datum::Text(datum::hex(key));
         }
-        rules.as_table_rules().key_codec().show(key).unwrap_or_else(|_| Datum::Bytes(key.to_vec()))
+        keys::shown(rules, key)
     }
 
     /// The fields of a row, in the order of the columns.

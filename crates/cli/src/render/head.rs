@@ -9,7 +9,7 @@ use crate::render::columns::HEAD_FIELDS;
 
 /// A head as people read it.
 pub(crate) fn shown(head: &Head) -> Datum {
-    fields_of(head, human::utc)
+    fields_of(head, human::time)
 }
 
 /// A head as programs read it.

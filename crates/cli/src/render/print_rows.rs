@@ -7,6 +7,7 @@ use folddb::{BytesScan, BytesTable, Datum, ErrorKind, Resume};
 use crate::args::{OutputFormat, RowsArgs};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::keys;
 use crate::messages;
 use crate::ranges;
 use crate::render::columns::{Columns, Row};
@@ -130,7 +131,7 @@ fn shown(table: &BytesTable, columns: &Columns, quantiles: &Quantiles, value: &[
     if !columns.has_values() {
         return Datum::Null;
     }
-    let mut shown = table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let mut shown = keys::shown_value(table.rules(), value);
     quantiles.put(value, &mut shown);
     shown
 }

@@ -3,9 +3,9 @@ use folddb::folds::{self, SPECS};
 
 use super::{check_value_type, types_of};
 
-const TYPES: [&str; 16] = [
+const TYPES: [&str; 17] = [
     "bytes", "utf8", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "f32", "f64",
-    "bool", "json",
+    "bool", "time", "json",
 ];
 
 #[test]

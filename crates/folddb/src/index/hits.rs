@@ -10,7 +10,8 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_rules::codec::tuple::{self, Element};
-use folddb_rules::terms::{show_term, split_entry};
+use folddb_rules::term_kind::TermKind;
+use folddb_rules::terms::{show_term, show_time_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::index::find::{BytesFind, EntryRange};
@@ -41,6 +42,8 @@ pub struct Hit {
     pub value: Vec<u8>,
     /// The head of its value, if heads are wanted.
     pub head: Option<Head>,
+    /// The term is a time.
+    is_of_time: bool,
 }
 
 impl Hit {
@@ -54,7 +57,7 @@ impl Hit {
 
     /// The term, as people read it.
     pub fn shown_term(&self) -> Datum {
-        show_term(&self.term)
+        if self.is_of_time { show_time_term(&self.term) } else { show_term(&self.term) }
     }
 }
 
@@ -286,7 +289,9 @@ impl Search {
                 continue;
             }
             let (value, head) = (lookup.value.clone(), lookup.head.clone());
-            found[at] = Some(Ok(Hit { term: term.to_vec(), key: key.to_vec(), value, head }));
+            let is_of_time = self.extractor.kind() == TermKind::Time;
+            let (term, key) = (term.to_vec(), key.to_vec());
+            found[at] = Some(Ok(Hit { term, key, value, head, is_of_time }));
         }
         stale
     }

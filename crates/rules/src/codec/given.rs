@@ -3,6 +3,7 @@
 use super::CodecError;
 use super::tuple;
 use crate::datum::{Datum, from_hex, parse_float, plain, unwrapped};
+use crate::time_text;
 
 pub(super) fn wrong(expected: &str, found: &Datum) -> CodecError {
     CodecError::new(format!("expected {expected}, found {}", Datum::List(vec![found.clone()])))
@@ -35,6 +36,11 @@ pub(super) fn read_int<T: TryFrom<i128>>(datum: &Datum, name: &str) -> Result<T,
         _ => None,
     };
     value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| wrong(name, datum))
+}
+
+/// A time as text, or as a number of microseconds.
+pub(super) fn read_time(datum: &Datum) -> Result<i64, CodecError> {
+    time_text::of_datum(datum).ok_or_else(|| wrong(time_text::EXPECTED, datum))
 }
 
 pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> {

@@ -5,9 +5,10 @@
 //!   bytes              the key as it is
 //!   utf8               text
 //!   u32 u64 i64        4 or 8 bytes, big-endian, the sign bit flipped
+//!   time               the microseconds since 1970, as i64 (see `time_text`)
 //!   tuple              a tuple of any elements (see `tuple`)
 //!   tuple(text,int?)   a tuple of just these: any bytes text int float double bool uuid versionstamp
-//!                      tuple tuple(...), each with a ? where null is allowed
+//!                      time (as int) tuple tuple(...), each with a ? where null is allowed
 //! ```
 //!
 //! All of them keep the order of what they encode.
@@ -18,6 +19,7 @@ use folddb_base::counted;
 use super::CodecError;
 use super::tuple;
 use crate::datum::{Datum, hex};
+use crate::time_text;
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub enum KeyCodec {
     U64,
     /// 8 bytes.
     I64,
+    /// A time: microseconds since 1970, 8 bytes as [`KeyCodec::I64`].
+    Time,
     /// A tuple of any elements.
     Tuple,
     /// A tuple of exactly these elements.
@@ -62,6 +66,8 @@ pub enum ElementType {
     Uuid,
     /// A version stamp of 80 or 96 bits.
     Stamp,
+    /// A time: microseconds since 1970, an integer of 64 bits.
+    Time,
     /// A nested tuple of any elements.
     AnyTuple,
     /// A nested tuple of exactly these elements.
@@ -75,7 +81,7 @@ impl KeyCodec {
     pub fn fixed_len(&self) -> Option<usize> {
         match self {
             KeyCodec::U32 => Some(4),
-            KeyCodec::U64 | KeyCodec::I64 => Some(8),
+            KeyCodec::U64 | KeyCodec::I64 | KeyCodec::Time => Some(8),
             _ => None,
         }
     }
@@ -102,7 +108,7 @@ impl KeyCodec {
             KeyCodec::Bytes => Ok(()),
             KeyCodec::Utf8 => utf8(bytes).map(|_| ()),
             KeyCodec::U32 => fixed::<4>(bytes).map(|_| ()),
-            KeyCodec::U64 | KeyCodec::I64 => fixed::<8>(bytes).map(|_| ()),
+            KeyCodec::U64 | KeyCodec::I64 | KeyCodec::Time => fixed::<8>(bytes).map(|_| ()),
             KeyCodec::Tuple => tuple::check(bytes),
             KeyCodec::TypedTuple(types) => check_tuple(types, bytes),
         }
@@ -119,6 +125,7 @@ impl KeyCodec {
             KeyCodec::U32 => Datum::Int(decode_u32(bytes)?.into()),
             KeyCodec::U64 => Datum::Int(decode_u64(bytes)?.into()),
             KeyCodec::I64 => Datum::Int(decode_i64(bytes)?.into()),
+            KeyCodec::Time => time_text::shown(decode_i64(bytes)?),
             KeyCodec::Tuple | KeyCodec::TypedTuple(_) => Datum::List(self.columns(bytes)?),
         })
     }
@@ -144,7 +151,38 @@ impl KeyCodec {
             return Ok(vec![self.show(bytes)?]);
         }
         self.check(bytes)?;
-        Ok(tuple::unpack(bytes)?.iter().map(tuple::Element::show).collect())
+        let elements = tuple::unpack(bytes)?;
+        Ok(match self.element_types() {
+            Some(types) => {
+                types.iter().zip(&elements).map(|(of, element)| show_element(of, element)).collect()
+            }
+            None => elements.iter().map(tuple::Element::show).collect(),
+        })
+    }
+
+    /// The codec with the same bytes that knows no times: that of a Rust type.
+    pub(crate) fn without_times(&self) -> KeyCodec {
+        match self {
+            KeyCodec::Time => KeyCodec::I64,
+            KeyCodec::TypedTuple(types) => {
+                KeyCodec::TypedTuple(types.iter().map(ElementType::without_times).collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// An element of this type as people read it.
+fn show_element(of: &ElementType, element: &tuple::Element<'_>) -> Datum {
+    match (of, element) {
+        (ElementType::Time, tuple::Element::Int(micros)) => {
+            i64::try_from(*micros).map_or(Datum::Int(*micros), time_text::shown)
+        }
+        (ElementType::Optional(inner), element) => show_element(inner, element),
+        (ElementType::Tuple(types), tuple::Element::Nested(items)) => {
+            Datum::List(types.iter().zip(items).map(|(of, item)| show_element(of, item)).collect())
+        }
+        (_, element) => element.show(),
     }
 }
 
@@ -209,6 +247,7 @@ fn check_element(
             check_element(reader, inner, nested, depth)
         }
         ElementType::Tuple(types) => check_nested(reader, types, depth),
+        ElementType::Time => tuple::take_i64(reader).map(drop),
         _ => {
             let code = tuple::skip_element(reader, nested, depth)?;
             if element.admits(code) { Ok(()) } else { Err(tuple::mismatch(&element.to_string(), code)) }
@@ -229,6 +268,17 @@ fn check_nested(reader: &mut Reader<'_>, types: &[ElementType], depth: usize) ->
 }
 
 impl ElementType {
+    fn without_times(&self) -> ElementType {
+        match self {
+            ElementType::Time => ElementType::Int,
+            ElementType::Tuple(types) => {
+                ElementType::Tuple(types.iter().map(ElementType::without_times).collect())
+            }
+            ElementType::Optional(inner) => ElementType::Optional(Box::new(inner.without_times())),
+            other => other.clone(),
+        }
+    }
+
     /// True when an element with this code is of the type; the contents of a nested tuple are not
     /// examined.
     fn admits(&self, code: u8) -> bool {
@@ -236,7 +286,9 @@ impl ElementType {
             ElementType::Any => true,
             ElementType::Bytes => code == tuple::BYTES,
             ElementType::Text => code == tuple::TEXT,
-            ElementType::Int => (tuple::INT_LONG_NEGATIVE..=tuple::INT_LONG).contains(&code),
+            ElementType::Int | ElementType::Time => {
+                (tuple::INT_LONG_NEGATIVE..=tuple::INT_LONG).contains(&code)
+            }
             ElementType::Float => code == tuple::FLOAT,
             ElementType::Double => code == tuple::DOUBLE,
             ElementType::Bool => code == tuple::FALSE || code == tuple::TRUE,

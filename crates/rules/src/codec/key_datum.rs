@@ -2,7 +2,8 @@
 
 use super::CodecError;
 use super::given::{
-    read_bool, read_bytes, read_float, read_int, read_number, read_stamp, read_text, read_uuid, wrong,
+    read_bool, read_bytes, read_float, read_int, read_number, read_stamp, read_text, read_time, read_uuid,
+    wrong,
 };
 use super::key::{ElementType, KeyCodec, encode_i64, in_element, wrong_count};
 use super::tuple;
@@ -27,6 +28,7 @@ impl KeyCodec {
             KeyCodec::U32 => out.extend_from_slice(&read_int::<u32>(datum, "u32")?.to_be_bytes()),
             KeyCodec::U64 => out.extend_from_slice(&read_int::<u64>(datum, "u64")?.to_be_bytes()),
             KeyCodec::I64 => out.extend_from_slice(&encode_i64(read_int(datum, "i64")?)),
+            KeyCodec::Time => out.extend_from_slice(&encode_i64(read_time(datum)?)),
             KeyCodec::Tuple => match datum {
                 Datum::List(items) => {
                     items.iter().try_for_each(|item| put_datum(out, &ElementType::Any, item, false, 0))?;
@@ -73,6 +75,7 @@ fn put_datum(
         ElementType::Bool => tuple::put_bool(out, read_bool(datum)?),
         ElementType::Uuid => tuple::put_element(out, &read_uuid(datum)?, nested),
         ElementType::Stamp => tuple::put_element(out, &read_stamp(datum)?, nested),
+        ElementType::Time => tuple::put_i64(out, read_time(datum)?),
         ElementType::AnyTuple => match datum {
             Datum::List(_) => put_any(out, datum, nested, depth)?,
             other => return Err(wrong("a list", other)),

@@ -18,6 +18,7 @@ impl fmt::Display for KeyCodec {
             KeyCodec::U32 => f.write_str("u32"),
             KeyCodec::U64 => f.write_str("u64"),
             KeyCodec::I64 => f.write_str("i64"),
+            KeyCodec::Time => f.write_str("time"),
             KeyCodec::Tuple => f.write_str("tuple"),
             KeyCodec::TypedTuple(types) => write_types(f, types),
         }
@@ -36,6 +37,7 @@ impl fmt::Display for ElementType {
             ElementType::Bool => "bool",
             ElementType::Uuid => "uuid",
             ElementType::Stamp => "versionstamp",
+            ElementType::Time => "time",
             ElementType::AnyTuple => "tuple",
             ElementType::Tuple(types) => return write_types(f, types),
             ElementType::Optional(inner) => return write!(f, "{inner}?"),
@@ -68,6 +70,7 @@ impl FromStr for KeyCodec {
             "u32" => return Ok(KeyCodec::U32),
             "u64" => return Ok(KeyCodec::U64),
             "i64" => return Ok(KeyCodec::I64),
+            "time" => return Ok(KeyCodec::Time),
             _ => {}
         }
         let mut rest = name;
@@ -80,9 +83,9 @@ impl FromStr for KeyCodec {
 }
 
 /// Names of elements, and of keys that are no tuples.
-const ELEMENTS: [&str; 10] =
-    ["any", "bytes", "text", "int", "float", "double", "bool", "uuid", "versionstamp", "tuple"];
-const KEYS: [&str; 6] = ["bytes", "utf8", "u32", "u64", "i64", "tuple"];
+const ELEMENTS: [&str; 11] =
+    ["any", "bytes", "text", "int", "float", "double", "bool", "uuid", "versionstamp", "time", "tuple"];
+const KEYS: [&str; 7] = ["bytes", "utf8", "u32", "u64", "i64", "time", "tuple"];
 
 /// Why a name is not that of a key codec. Reading stopped at byte `at`.
 fn no_key(name: &str, at: usize) -> ParseError {
@@ -112,6 +115,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "text" | "string" | "str" => "utf8",
         "int" | "integer" | "int64" | "long" => "i64",
         "blob" | "binary" => "bytes",
+        "timestamp" | "datetime" | "date" => "time",
         _ => return None,
     })
 }
@@ -134,6 +138,7 @@ fn parse_type(rest: &mut &str, depth: usize) -> Option<ElementType> {
         "bool" => ElementType::Bool,
         "uuid" => ElementType::Uuid,
         "versionstamp" => ElementType::Stamp,
+        "time" => ElementType::Time,
         "tuple" => match rest.strip_prefix('(') {
             Some(inside) => {
                 *rest = inside;

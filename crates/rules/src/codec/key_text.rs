@@ -1,13 +1,31 @@
 //! Keys, beginnings of keys and bounds from text: as a person types them, or as the columns of a
 //! file have them.
 
+use std::fmt;
+use std::ops::{Bound, Range};
+
 use super::CodecError;
-use super::key::{ElementType, KeyCodec, wrong_count};
+use super::key::{ElementType, KeyCodec, encode_i64, wrong_count};
 use super::key_datum::put_items;
 use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
 use crate::datum::{Datum, from_hex, parse_float};
+use crate::time_text;
+
+/// Keys as a person types them whose clock is of some zone: times without an offset are of it.
+#[derive(Clone, Copy)]
+pub struct TypedKeys<'a> {
+    codec: &'a KeyCodec,
+    /// The time of a clock in the zone as UTC, both in microseconds since 1970.
+    utc_of: &'a dyn Fn(i64) -> i64,
+}
+
+impl fmt::Debug for TypedKeys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TypedKeys({})", self.codec)
+    }
+}
 
 impl KeyCodec {
     /// Encodes a key that a person typed, or that was in the columns of a file.
@@ -16,46 +34,39 @@ impl KeyCodec {
     /// it is shown, `["UA", "EWR"]`. A part given separately is taken literally where text is
     /// expected. In an untyped tuple, whole numbers, numbers with a point, `true`, `false`, `null`,
     /// `0x...` and `"quoted text"` are what they look like; anything else is text. An empty part of
-    /// an optional element that is neither text nor bytes is null.
+    /// an optional element that is neither text nor bytes is null. A time without an offset is in
+    /// UTC.
     ///
     /// # Errors
     /// Says what was expected.
     pub fn parse_text(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
-        let mut key = Vec::new();
-        match self {
-            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
-                self.encode(&Datum::List(self.read_elements(parts)?), &mut key)?;
-            }
-            _ => self.encode(&Datum::Text(self.only_part(parts)?.to_owned()), &mut key)?,
-        }
-        Ok(key)
+        self.typed_in(&|utc| utc).parse_text(parts)
     }
 
     /// The keys that start with what a person typed: the first elements of a tuple, given as in
-    /// [`KeyCodec::parse_text`], or the beginning of text or bytes.
+    /// [`KeyCodec::parse_text`], the beginning of text or bytes, or a part of a time: a day is all
+    /// moments of it.
     ///
     /// # Errors
     /// Says what was expected; whole numbers have no prefixes.
     pub fn parse_prefix(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
-        match self {
-            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
-                Ok(tuple::packed_prefix_range(self.parse_first_elements(parts)?))
-            }
-            KeyCodec::Bytes | KeyCodec::Utf8 => Ok(KeyRange::prefix(self.parse_text(parts)?)),
-            KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => {
-                Err(CodecError::new(format!("keys of type {self} have no prefixes; give a range")))
-            }
-        }
+        self.typed_in(&|utc| utc).parse_prefix(parts)
     }
 
     /// The keys that count as equal to a bound that a person typed: all tuples that start with the
-    /// elements given, or the one key. An inclusive bound includes them, an exclusive one excludes
-    /// them.
+    /// elements given, all moments of a part of a time, or the one key. An inclusive bound includes
+    /// them, an exclusive one excludes them.
     ///
     /// # Errors
     /// Says what was expected.
     pub fn parse_bound(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
-        if self.is_tuple() { self.parse_prefix(parts) } else { Ok(KeyRange::one(self.parse_text(parts)?)) }
+        self.typed_in(&|utc| utc).parse_bound(parts)
+    }
+
+    /// Keys that are typed in a zone: `utc_of` makes the time of a clock there UTC, both in
+    /// microseconds since 1970.
+    pub fn typed_in<'a>(&'a self, utc_of: &'a dyn Fn(i64) -> i64) -> TypedKeys<'a> {
+        TypedKeys { codec: self, utc_of }
     }
 
     fn only_part<'a>(&self, parts: &[&'a str]) -> Result<&'a str, CodecError> {
@@ -63,16 +74,6 @@ impl KeyCodec {
             [part] => Ok(part),
             _ => Err(CodecError::new(format!("a key of type {self} has one part, found {}", parts.len()))),
         }
-    }
-
-    fn parse_first_elements(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
-        let items = self.read_elements(parts)?;
-        let mut packed = Vec::new();
-        match self {
-            KeyCodec::TypedTuple(types) => put_items(types, &items, &mut packed)?,
-            _ => self.encode(&Datum::List(items), &mut packed)?,
-        }
-        Ok(packed)
     }
 
     /// What the given parts of a tuple mean, by the types of its elements.
@@ -86,6 +87,112 @@ impl KeyCodec {
         check_count(types, literals.len())?;
         let read = |(index, part)| read_part(type_at(types, index), part);
         literals.into_iter().enumerate().map(read).collect()
+    }
+}
+
+impl TypedKeys<'_> {
+    /// As [`KeyCodec::parse_text`].
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse_text(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
+        let mut key = Vec::new();
+        match self.codec {
+            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
+                let mut items = self.codec.read_elements(parts)?;
+                self.settle_all(self.codec.element_types().unwrap_or_default(), &mut items);
+                self.codec.encode(&Datum::List(items), &mut key)?;
+            }
+            codec => {
+                let mut datum = Datum::Text(codec.only_part(parts)?.to_owned());
+                if *codec == KeyCodec::Time {
+                    self.settle(&ElementType::Time, &mut datum);
+                }
+                codec.encode(&datum, &mut key)?;
+            }
+        }
+        Ok(key)
+    }
+
+    /// As [`KeyCodec::parse_prefix`].
+    ///
+    /// # Errors
+    /// Says what was expected; whole numbers have no prefixes.
+    pub fn parse_prefix(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
+        match self.codec {
+            KeyCodec::Tuple | KeyCodec::TypedTuple(_) => self.parse_first_elements(parts),
+            KeyCodec::Bytes | KeyCodec::Utf8 => Ok(KeyRange::prefix(self.parse_text(parts)?)),
+            KeyCodec::Time => match time_text::parse_span(self.codec.only_part(parts)?, self.utc_of) {
+                Some(span) => Ok(KeyRange {
+                    low: Bound::Included(encode_i64(span.start).into()),
+                    high: Bound::Included(encode_i64(span.end - 1).into()),
+                }),
+                None => Ok(KeyRange::one(self.parse_text(parts)?)), // which says what is wrong
+            },
+            KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => {
+                let codec = self.codec;
+                Err(CodecError::new(format!("keys of type {codec} have no prefixes; give a range")))
+            }
+        }
+    }
+
+    /// As [`KeyCodec::parse_bound`].
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn parse_bound(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
+        match self.codec {
+            KeyCodec::Tuple | KeyCodec::TypedTuple(_) | KeyCodec::Time => self.parse_prefix(parts),
+            _ => Ok(KeyRange::one(self.parse_text(parts)?)),
+        }
+    }
+
+    fn parse_first_elements(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
+        let mut items = self.codec.read_elements(parts)?;
+        let mut packed = Vec::new();
+        let KeyCodec::TypedTuple(types) = self.codec else {
+            self.codec.encode(&Datum::List(items), &mut packed)?;
+            return Ok(tuple::packed_prefix_range(packed));
+        };
+        let last = items.len().saturating_sub(1);
+        let span = types.get(last).zip(items.last()).and_then(|(of, item)| self.span_of(of, item));
+        self.settle_all(types, &mut items);
+        let Some(span) = span else {
+            put_items(types, &items, &mut packed)?;
+            return Ok(tuple::packed_prefix_range(packed));
+        };
+        put_items(types, &items[..last], &mut packed)?;
+        let mut last = packed.clone();
+        tuple::put_i64(&mut packed, span.start);
+        tuple::put_i64(&mut last, span.end - 1);
+        Ok(KeyRange { low: Bound::Included(packed), high: tuple::packed_prefix_range(last).high })
+    }
+
+    /// The moments of a part of a time; none of anything else.
+    fn span_of(&self, element: &ElementType, item: &Datum) -> Option<Range<i64>> {
+        match (element, item) {
+            (ElementType::Time, Datum::Text(text)) => time_text::parse_span(text, self.utc_of),
+            (ElementType::Optional(inner), item) => self.span_of(inner, item),
+            _ => None,
+        }
+    }
+
+    /// Makes numbers of the texts of times. What is no time stays text, which is then refused.
+    fn settle_all(&self, types: &[ElementType], items: &mut [Datum]) {
+        types.iter().zip(items).for_each(|(element, item)| self.settle(element, item));
+    }
+
+    fn settle(&self, element: &ElementType, item: &mut Datum) {
+        match (element, &mut *item) {
+            (ElementType::Time, Datum::Text(text)) => {
+                if let Some(micros) = time_text::parse(text, self.utc_of) {
+                    *item = Datum::Int(micros.into());
+                }
+            }
+            (ElementType::Optional(inner), _) => self.settle(inner, item),
+            (ElementType::Tuple(types), Datum::List(items)) => self.settle_all(types, items),
+            _ => {}
+        }
     }
 }
 

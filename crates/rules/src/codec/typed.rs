@@ -116,6 +116,13 @@ fn key_range_of_one<K>(key: &(impl AsKey<K> + ?Sized)) -> KeyRange {
     KeyRange::one(bytes)
 }
 
+/// The keys of a range that was found in another way, as by [`KeyCodec::parse_prefix`].
+impl KeyPrefix<Vec<u8>> for KeyRange {
+    fn key_range(&self) -> KeyRange {
+        self.clone()
+    }
+}
+
 // ---- references can be used as what they refer to -----------------------------------------------
 
 impl<K, T: AsKey<K> + ?Sized> AsKey<K> for &T {

@@ -6,6 +6,7 @@
 //!   u8 .. u128  i8 .. i128   u8 ...     little-endian, as the folds of numbers keep them
 //!   f32  f64                 f32  f64   little-endian
 //!   bool                     bool       one byte, 0 or 1
+//!   i64                      time       microseconds since 1970, see time_text.rs
 //!   Json<T>, serde_json::Value   json   text, see json.rs
 //! ```
 //!
@@ -18,13 +19,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::CodecError;
-use super::given::{read_bool, read_bytes, read_float, read_int, read_number, read_text};
+use super::given::{read_bool, read_bytes, read_float, read_int, read_number, read_text, read_time};
 use super::key::{fixed, show_bytes, utf8};
 use crate::datum::json_text::{self, Node};
 use crate::datum::{Datum, json};
 use crate::fold::Fold;
 use crate::folds::{FoldSpec, replace};
 use crate::parse_error::{ParseError, nearest};
+use crate::time_text;
 
 /// Deepest nesting of JSON that is a value: as deep as `serde_json` reads.
 const DEPTH_MAX: usize = 127;
@@ -64,6 +66,8 @@ pub enum ValueCodec {
     F64,
     /// One byte, 0 or 1.
     Bool,
+    /// A time: microseconds since 1970, 8 bytes as [`ValueCodec::I64`].
+    Time,
     /// JSON text.
     Json,
 }
@@ -81,7 +85,7 @@ impl FromStr for ValueCodec {
         let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == name.trim());
         found.ok_or_else(|| {
             let message = format!(
-                "`{name}` is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool or json"
+                "`{name}` is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, time or json"
             );
             let near = || nearest(name, ValueCodec::ALL.iter().map(|codec| codec.name()));
             let meant = elsewhere(name).or_else(near);
@@ -97,6 +101,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "int" | "integer" | "int64" | "long" => "i64",
         "float" | "double" | "float64" => "f64",
         "blob" | "binary" => "bytes",
+        "timestamp" | "datetime" | "date" => "time",
         _ => return None,
     })
 }
@@ -119,7 +124,7 @@ macro_rules! of_whole_numbers {
 }
 
 impl ValueCodec {
-    const ALL: [ValueCodec; 16] = [
+    const ALL: [ValueCodec; 17] = [
         ValueCodec::Bytes,
         ValueCodec::Utf8,
         ValueCodec::U8,
@@ -135,6 +140,7 @@ impl ValueCodec {
         ValueCodec::F32,
         ValueCodec::F64,
         ValueCodec::Bool,
+        ValueCodec::Time,
         ValueCodec::Json,
     ];
 
@@ -156,15 +162,21 @@ impl ValueCodec {
             ValueCodec::F32 => "f32",
             ValueCodec::F64 => "f64",
             ValueCodec::Bool => "bool",
+            ValueCodec::Time => "time",
             ValueCodec::Json => "json",
         }
+    }
+
+    /// The codec with the same bytes that knows no times: that of a Rust type.
+    pub(crate) fn without_times(self) -> ValueCodec {
+        if self == ValueCodec::Time { ValueCodec::I64 } else { self }
     }
 
     /// The length of every value in bytes, if it is fixed.
     pub fn fixed_len(self) -> Option<usize> {
         match self {
             ValueCodec::Bytes | ValueCodec::Utf8 | ValueCodec::Json => None,
-            ValueCodec::F64 => Some(8),
+            ValueCodec::F64 | ValueCodec::Time => Some(8),
             ValueCodec::F32 => Some(4),
             ValueCodec::Bool => Some(1),
             whole => of_whole_numbers!(whole, N => Some(size_of::<N>()), None),
@@ -203,6 +215,7 @@ impl ValueCodec {
             ValueCodec::F32 => Datum::Float(f64::from(f32::decode(bytes)?)),
             ValueCodec::F64 => Datum::Float(f64::decode(bytes)?),
             ValueCodec::Bool => Datum::Bool(bool::decode(bytes)?),
+            ValueCodec::Time => time_text::shown(i64::decode(bytes)?),
             ValueCodec::Json => json::datum_of(parse_json(bytes)?, false),
             ValueCodec::U128 => {
                 let number = u128::decode(bytes)?;
@@ -227,6 +240,7 @@ impl ValueCodec {
             ValueCodec::F32 => AsValue::<f32>::encode(&read_float(datum, "f32")?, out),
             ValueCodec::F64 => AsValue::<f64>::encode(&read_number(datum, "f64")?, out),
             ValueCodec::Bool => AsValue::<bool>::encode(&read_bool(datum)?, out),
+            ValueCodec::Time => AsValue::<i64>::encode(&read_time(datum)?, out),
             ValueCodec::U128 => AsValue::<u128>::encode(&read_u128(datum)?, out),
             ValueCodec::Json => match datum {
                 Datum::Text(text) => {
@@ -421,6 +435,7 @@ fn fit_by_codec(codec: ValueCodec, fold: &dyn Fold) -> Fit {
         {
             Fit::Always
         }
+        (ValueCodec::I64, "min" | "max", "time") => Fit::Always,
         (ValueCodec::F64, "min" | "max", "f64") => Fit::Always, // a sum of doubles is longer than one
         _ => Fit::Never,
     }

@@ -6,6 +6,7 @@ use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 use crate::datum::{Datum, json, parse_float};
 pub(crate) use crate::fold::plain_bytes;
 use crate::fold::{Fold, FoldFailure};
+use crate::time_text;
 
 /// A fold of this crate.
 ///
@@ -158,6 +159,11 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
         },
         _ => unexpected("a number", datum),
     }
+}
+
+/// A time, in microseconds since 1970.
+pub(crate) fn time(datum: &Datum) -> Result<i64, FoldFailure> {
+    time_text::of_datum(datum).map_or_else(|| unexpected(time_text::EXPECTED, datum), Ok)
 }
 
 /// Puts a varint in front of the bytes from `at` on: for a length that is known only when they are

@@ -1,5 +1,5 @@
 //! Whole numbers and extremes: `sum:i64`, `sum:u64`, `sum:i128`, `min:` and `max:` of `i64`, `u64`,
-//! `f64`.
+//! `f64`, `time`.
 //!
 //! ```text
 //!   [number, 8 bytes little-endian; of sum:i128 16]
@@ -13,10 +13,11 @@
 //!   into it. Beyond 2^127 it wraps, as `sum:i64` does: if it failed instead, whether it fails
 //!   would depend on the order of merging.
 //! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is
-//!   less than +0.
+//!   less than +0. A `time` is an `i64`, the microseconds since 1970, and shown as ISO 8601.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::time_text;
 
 use super::built_in::{self, BuiltIn, NAN, word};
 
@@ -137,6 +138,7 @@ pub(crate) enum NumberType {
     I64,
     U64,
     F64,
+    Time,
 }
 
 /// `min:T` and `max:T`.
@@ -149,8 +151,8 @@ impl Extreme {
     /// The number that loses against every other: the identity. For floats, NaN.
     pub(crate) fn weakest(&self) -> [u8; 8] {
         match (self.number, self.largest) {
-            (NumberType::I64, false) => i64::MAX.to_le_bytes(),
-            (NumberType::I64, true) => i64::MIN.to_le_bytes(),
+            (NumberType::I64 | NumberType::Time, false) => i64::MAX.to_le_bytes(),
+            (NumberType::I64 | NumberType::Time, true) => i64::MIN.to_le_bytes(),
             (NumberType::U64, false) => u64::MAX.to_le_bytes(),
             (NumberType::U64, true) => u64::MIN.to_le_bytes(),
             (NumberType::F64, _) => NAN.to_le_bytes(),
@@ -160,8 +162,8 @@ impl Extreme {
     /// The number that wins against every other: nothing before it matters.
     fn strongest(&self) -> [u8; 8] {
         match (self.number, self.largest) {
-            (NumberType::I64, true) => i64::MAX.to_le_bytes(),
-            (NumberType::I64, false) => i64::MIN.to_le_bytes(),
+            (NumberType::I64 | NumberType::Time, true) => i64::MAX.to_le_bytes(),
+            (NumberType::I64 | NumberType::Time, false) => i64::MIN.to_le_bytes(),
             (NumberType::U64, true) => u64::MAX.to_le_bytes(),
             (NumberType::U64, false) => u64::MIN.to_le_bytes(),
             (NumberType::F64, true) => f64::INFINITY.to_le_bytes(),
@@ -176,6 +178,7 @@ impl Fold for Extreme {
             NumberType::I64 => "i64",
             NumberType::U64 => "u64",
             NumberType::F64 => "f64",
+            NumberType::Time => "time",
         };
         format!("{}:{number}", if self.largest { "max" } else { "min" })
     }
@@ -184,7 +187,9 @@ impl Fold for Extreme {
     fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
         let (a, b) = (word(a)?, word(b)?);
         let earlier_wins = match self.number {
-            NumberType::I64 => (i64::from_le_bytes(a) >= i64::from_le_bytes(b)) == self.largest,
+            NumberType::I64 | NumberType::Time => {
+                (i64::from_le_bytes(a) >= i64::from_le_bytes(b)) == self.largest
+            }
             NumberType::U64 => (u64::from_le_bytes(a) >= u64::from_le_bytes(b)) == self.largest,
             NumberType::F64 => {
                 let (a, b) = (f64::from_le_bytes(a), f64::from_le_bytes(b));
@@ -210,6 +215,7 @@ impl Fold for Extreme {
             NumberType::I64 => Datum::Int(i64::from_le_bytes(word).into()),
             NumberType::U64 => Datum::Int(u64::from_le_bytes(word).into()),
             NumberType::F64 => Datum::Float(f64::from_le_bytes(word)),
+            NumberType::Time => time_text::shown(i64::from_le_bytes(word)),
         })
     }
 
@@ -218,6 +224,7 @@ impl Fold for Extreme {
             NumberType::I64 => built_in::integer_i64(datum)?.to_le_bytes(),
             NumberType::U64 => built_in::integer_u64(datum)?.to_le_bytes(),
             NumberType::F64 => built_in::float(datum)?.to_le_bytes(),
+            NumberType::Time => built_in::time(datum)?.to_le_bytes(),
         });
         Ok(())
     }

@@ -44,7 +44,7 @@ const FIELDS_MAX: usize = 256;
 const DEPTH_MAX: usize = 8;
 
 /// Every fold, as the help of a tool shows it.
-pub const SPECS: [&str; 26] = [
+pub const SPECS: [&str; 28] = [
     "replace",
     "first",
     "sum:i64",
@@ -54,10 +54,12 @@ pub const SPECS: [&str; 26] = [
     "min:i64",
     "min:u64",
     "min:f64",
+    "min:time",
     "min:bytes",
     "max:i64",
     "max:u64",
     "max:f64",
+    "max:time",
     "max:bytes",
     "stats:f64",
     "append",
@@ -597,10 +599,11 @@ impl Arguments<'_, '_> {
     }
 
     fn extreme(&mut self, largest: bool) -> Result<Arc<dyn BuiltIn>, ParseError> {
-        let number = match self.choice("a type", &["i64", "u64", "f64", "bytes"])? {
+        let number = match self.choice("a type", &["i64", "u64", "f64", "time", "bytes"])? {
             0 => NumberType::I64,
             1 => NumberType::U64,
             2 => NumberType::F64,
+            3 => NumberType::Time,
             _ => return Ok(Arc::new(ExtremeBytes { largest })),
         };
         Ok(Arc::new(Extreme { number, largest }))
@@ -625,6 +628,7 @@ fn usual_type<'c>(given: &str, choices: &[&'c str]) -> Option<&'c str> {
         "int128" | "u128" | "uint128" | "hugeint" => "i128",
         "float" | "double" | "f32" | "float64" | "real" => "f64",
         "str" | "string" | "text" | "utf8" => "bytes",
+        "timestamp" | "datetime" | "date" => "time",
         _ => return None,
     };
     choices.iter().copied().find(|choice| *choice == meant)

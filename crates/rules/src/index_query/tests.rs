@@ -165,3 +165,27 @@ fn heads_that_are_json_are_asked_for_as_json() {
     let inner = extractor(&rules, "head:");
     assert_eq!(lone(&inner, "30"), 30.0.into());
 }
+
+#[test]
+fn times_are_asked_for_as_they_are_shown_and_a_part_of_one_is_all_of_it() {
+    let key = TableRules::new("tuple(text,time)".parse::<KeyCodec>().unwrap());
+    let of_fold = fold("{last: max:time}");
+    let of_value = TableRules::new(KeyCodec::Time).value(ValueCodec::Time);
+    let rules = [(&key, "key:1"), (&of_fold, "field:last"), (&of_value, "value"), (&of_value, "key:0")];
+    for (rules, rule) in rules {
+        let extractor = extractor(rules, rule);
+        assert_eq!(extractor.kind(), TermKind::Time, "{rule}");
+        let terms =
+            [1_795_305_600_000_000i64, 1_795_336_200_000_000, 1_795_392_000_000_000].map(Element::from);
+        assert_eq!(typed(&extractor, "2026-11-22", &terms), 2, "{rule}");
+        assert_eq!(typed(&extractor, "2026-11-22T08:30:00Z", &terms), 1, "{rule}");
+        assert_eq!(typed(&extractor, "\"2026-11-22T09:30:00+01:00\"", &terms), 1, "{rule}");
+        let after = extractor.ask_typed(Bound::Excluded("2026-11-22"), Bound::Unbounded);
+        assert_eq!(found(after, &terms).len(), 1, "{rule}");
+        let before = extractor.ask_typed(Bound::Unbounded, Bound::Excluded("2026-11-22T08:30"));
+        assert_eq!(found(before, &terms).len(), 1, "{rule}");
+        let wrong = extractor.ask_typed(Bound::Included("noon"), Bound::Unbounded).unwrap_err();
+        assert_eq!(wrong, "has times, and \"noon\" is none");
+        assert!(extractor.ask_typed_prefix("2026").unwrap_err().contains("no prefixes"), "{rule}");
+    }
+}

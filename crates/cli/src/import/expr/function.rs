@@ -51,6 +51,8 @@ const FUNCTIONS: [(&str, &str); 32] = [
 pub(crate) enum Kind {
     Bool,
     Whole,
+    /// A moment.
+    Time,
     /// Text, or what is known row by row only.
     Other,
 }
@@ -105,7 +107,16 @@ impl Function {
             Function::Matches(_) | Function::Contains | Function::StartsWith | Function::EndsWith => {
                 Kind::Bool
             }
+            Function::Named { .. } | Function::Cut { unit: Unit::Time, .. } => Kind::Time,
             _ => Kind::Other,
+        }
+    }
+
+    /// The zone of the times that it gives.
+    pub(super) fn zone(&self) -> Option<&TimeZone> {
+        match self {
+            Function::Cut { zone, .. } | Function::Named { zone, .. } => Some(zone),
+            _ => None,
         }
     }
 

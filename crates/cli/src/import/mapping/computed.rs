@@ -9,6 +9,7 @@ use crate::import::expr::value::Value;
 use crate::import::expr::{Expr, parse};
 use crate::import::row::BadRow;
 use crate::import::rows::Rows;
+use crate::import::times;
 
 /// What takes the value of a column.
 pub(super) enum Takes {
@@ -16,11 +17,18 @@ pub(super) enum Takes {
     Fold(String),
     /// A codec, as text or bytes.
     Codec,
+    /// A time, which a field has in this zone; and whether it is folded.
+    Time(TimeZone, bool),
     /// A codec, as JSON: from NDJSON any value, from CSV its text.
     Json,
 }
 
 impl Takes {
+    /// Whether it is a fold, to which an empty field gives nothing.
+    pub(super) fn folds(&self) -> bool {
+        matches!(self, Takes::Fold(_) | Takes::Time(_, true))
+    }
+
     /// Whether true and false are 1 and 0 here.
     fn numbers(&self) -> bool {
         let stem = |spec: &str| spec.split(':').next().unwrap_or_default().to_owned();
@@ -65,11 +73,29 @@ impl Computed {
             }
             value => {
                 let text = value.text().unwrap_or_default();
-                put_text(datum, &text);
+                match takes {
+                    Takes::Time(zone, _) => self.put_time(datum, &text, zone)?,
+                    _ => put_text(datum, &text),
+                }
                 Ok(!text.is_empty())
             }
         }
     }
+
+    /// Sets the datum to a time that the row gives as this text.
+    pub(super) fn put_time(&self, datum: &mut Datum, text: &str, zone: &TimeZone) -> Result<(), BadRow> {
+        let zone = self.expr.zone().unwrap_or(zone);
+        put_time(datum, text, zone).map_err(|wrong| BadRow::column(&self.text, wrong))
+    }
+}
+
+/// Sets the datum to the time that this text is; an empty one stays text.
+pub(super) fn put_time(datum: &mut Datum, text: &str, zone: &TimeZone) -> Result<(), String> {
+    match text {
+        "" => put_text(datum, ""),
+        text => *datum = Datum::Int(times::micros(text, zone)?.into()),
+    }
+    Ok(())
 }
 
 /// Sets the datum to this text, reusing the buffer of an earlier text.

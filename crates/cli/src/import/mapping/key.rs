@@ -1,16 +1,18 @@
 //! The key of a row: from columns, and from expressions over them.
 
-use folddb::codec::ElementType;
+use folddb::codec::{ElementType, KeyCodec};
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::TableRules;
 use folddb::{Datum, DynamicRules, datum};
+
+use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::import::expr::split;
 use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
 
-use super::computed::{Computed, put_text};
+use super::computed::{Computed, put_text, put_time};
 use super::stated::Stated;
 
 /// What makes the key.
@@ -21,6 +23,8 @@ pub(super) struct KeyMap {
     nullable: Vec<Nullable>,
     /// Whether each element of the key may be a list.
     is_tuple: Vec<bool>,
+    /// The zone of each element that is a time.
+    times: Vec<Option<TimeZone>>,
     key: Datum,
 }
 
@@ -42,7 +46,12 @@ impl KeyMap {
         let key = if rules.key_codec().is_tuple() { Datum::List(texts) } else { Datum::Text(String::new()) };
         let is_tuple = (0..parts.len()).map(|index| types.get(index).is_none_or(takes_lists));
         let is_tuple = is_tuple.map(|takes_lists| takes_lists && rules.key_codec().is_tuple()).collect();
-        Ok(KeyMap { parts, slots, nullable, is_tuple, key })
+        let is_time = |index: usize| match types.get(index) {
+            Some(element) => is_time(element),
+            None => *rules.key_codec() == KeyCodec::Time,
+        };
+        let times = (0..parts.len()).map(|index| is_time(index).then(|| stated.zone.clone())).collect();
+        Ok(KeyMap { parts, slots, nullable, is_tuple, times, key })
     }
 
     /// Makes the key of the present row.
@@ -72,7 +81,7 @@ impl KeyMap {
             Datum::List(items) => &mut items[index],
             one => one,
         };
-        let (part, nullable) = (&self.parts[index], &self.nullable[index]);
+        let (part, nullable, zone) = (&self.parts[index], &self.nullable[index], &self.times[index]);
         let missing = || BadRow::column(part.name(rows), "it is missing, and is part of the key");
         let slot = match part {
             KeyPart::Column(slot) => *slot,
@@ -80,7 +89,10 @@ impl KeyMap {
                 match (computed.value(rows)?.text(), nullable) {
                     (None, Nullable::No) => return Err(missing()),
                     (None, _) => *datum = Datum::Null,
-                    (Some(text), _) => put_text(datum, &text),
+                    (Some(text), _) => match zone {
+                        Some(zone) => computed.put_time(datum, &text, zone)?,
+                        None => put_text(datum, &text),
+                    },
                 }
                 return Ok(());
             }
@@ -94,7 +106,12 @@ impl KeyMap {
                 *datum = wrapped_key(rows, slot)?;
             }
             (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
-            (Some(text), _) => put_text(datum, &text),
+            (Some(text), _) => match zone {
+                Some(zone) => {
+                    put_time(datum, &text, zone).map_err(|wrong| BadRow::column(rows.column(slot), wrong))?
+                }
+                None => put_text(datum, &text),
+            },
         }
         Ok(())
     }
@@ -122,6 +139,15 @@ fn key_part(name: &str, stated: &Stated, rows: &mut Rows) -> Result<KeyPart, Fai
         return Ok(KeyPart::Column(rows.slot(name)?));
     }
     Ok(KeyPart::Computed(Box::new(Computed::bind(name, &stated.zone, rows)?)))
+}
+
+/// Whether an element of a tuple is a time.
+fn is_time(element: &ElementType) -> bool {
+    match element {
+        ElementType::Time => true,
+        ElementType::Optional(inner) => is_time(inner),
+        _ => false,
+    }
 }
 
 /// Whether an element of a tuple may be a tuple itself.

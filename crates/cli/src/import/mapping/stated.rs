@@ -14,19 +14,22 @@ use crate::human;
 use crate::import::expr::function::Kind;
 use crate::import::expr::parse;
 use crate::import::expr::split;
-use crate::import::times;
 use crate::rules_words::check_value_type;
+use crate::zones::Zone;
 
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
     pub(super) key_columns: Vec<String>,
     key_codec: Option<KeyCodec>,
+    /// The types of the key are given, and not found out.
+    has_key_types: bool,
     /// The fold with its sources, if given, and those that are more than a column.
     pub(super) columns: Option<Columns>,
     pub(super) sources: Vec<Vec<String>>,
     /// Only the rows of which this is true.
     pub(super) only: Option<String>,
     pub(super) zone: TimeZone,
+    zone_name: Option<String>,
     pub(super) value_column: Option<String>,
     value_codec: Option<ValueCodec>,
     pub(super) value_json: bool,
@@ -34,9 +37,9 @@ pub(crate) struct Stated {
 
 impl Stated {
     /// Reads the command line.
-    pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
-        let zone = args.zone.as_deref().map_or(Ok(TimeZone::UTC), times::zone);
-        let zone = zone.map_err(|wrong| Failure::Usage(format!("in --zone: {wrong}")))?;
+    pub(crate) fn parse(args: &ImportArgs, zone: Option<&Zone>) -> Result<Stated, Failure> {
+        let zone_name = zone.map(|zone| zone.name.clone());
+        let zone = zone.map_or(TimeZone::UTC, |zone| zone.zone.clone());
         let (fold, sources) = args.fold.as_deref().map(split::sources).unzip();
         let sources: Vec<Vec<String>> = sources.unwrap_or_default();
         let parse_fold = |text: &String| {
@@ -57,11 +60,13 @@ impl Stated {
         };
         Ok(Stated {
             key_codec: key_codec_of(args, &key_columns, &zone)?,
+            has_key_types: args.key_types.is_some(),
             key_columns,
             columns,
             sources,
             only: args.only.clone(),
             zone,
+            zone_name,
             value_column: args.value.clone(),
             value_codec: args.value_type.as_ref().map(parse_value).transpose()?,
             value_json: args.value_json,
@@ -79,7 +84,7 @@ impl Stated {
         add("--fold", args.fold.as_deref());
         add("--value", args.value.as_deref());
         add("--where", args.only.as_deref());
-        add("--zone", args.zone.as_deref());
+        add("--zone", self.zone_name.as_deref());
         if args.value_json {
             how.push_str(" --value-json");
         }
@@ -118,7 +123,7 @@ impl Stated {
     pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
         let Some(existing) = existing else { return Ok(self.new_rules()) };
         let mut asked = existing.clone();
-        if let Some(codec) = &self.key_codec {
+        if let (Some(codec), true) = (&self.key_codec, self.has_key_types) {
             asked = asked.key(codec.clone());
         }
         if let Some(columns) = &self.columns {
@@ -175,7 +180,7 @@ fn key_columns(args: &ImportArgs) -> Vec<String> {
     keys.map(str::trim).filter(|key| !key.is_empty()).map(bare).collect()
 }
 
-/// The codec of keys with given types, or with expressions that give whole numbers.
+/// The codec of keys with given types, or with expressions that give whole numbers or times.
 fn key_codec_of(args: &ImportArgs, columns: &[String], zone: &TimeZone) -> Result<Option<KeyCodec>, Failure> {
     if let Some(types) = &args.key_types {
         return key_codec(columns, types).map(Some);
@@ -197,6 +202,7 @@ fn type_of(kind: Kind, count: usize) -> &'static str {
         Kind::Bool => "bool",
         Kind::Whole if count == 1 => "i64",
         Kind::Whole => "int",
+        Kind::Time => "time",
         Kind::Other => "text",
     }
 }

@@ -14,7 +14,7 @@ use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
 use crate::keys;
 
-use super::computed::{Computed, Takes, put_text};
+use super::computed::{Computed, Takes, put_text, put_time};
 use super::key::is_wrapped;
 use super::stated::Stated;
 
@@ -65,8 +65,9 @@ impl ValueMap {
                 };
                 let takes = match (fold.spec().as_str(), rules.value_codec()) {
                     ("replace" | "first", ValueCodec::Json) => Takes::Json,
+                    ("replace" | "first", ValueCodec::Time) => Takes::Time(stated.zone.clone(), false),
                     ("replace" | "first", _) => Takes::Codec,
-                    (spec, _) => Takes::Fold(spec.to_owned()),
+                    (spec, _) => takes_of(spec, stated),
                 };
                 Ok(ValueMap::Plain { feed, takes, datum })
             }
@@ -99,7 +100,7 @@ impl ValueMap {
             fields.push((name.to_owned(), datum));
         }
         let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec()));
-        let takes = specs.map(Takes::Fold).collect();
+        let takes = specs.map(|spec| takes_of(&spec, stated)).collect();
         let operands = Operands::default();
         let datum = Datum::Map(fields);
         Ok(ValueMap::Record { record: Box::new(record.clone()), takes, feeds, datum, operands })
@@ -122,7 +123,7 @@ impl ValueMap {
                         (None, Some(Datum::Null), Takes::Json) => put_text(datum, "null"),
                         (None, ..) => return Ok(false),
                         (Some(text), ..) => {
-                            is_empty = matches!(takes, Takes::Fold(_)) && text.is_empty();
+                            is_empty = text.is_empty() && takes.folds();
                             put_field(datum, (rows, *slot, &text), takes)?;
                         }
                     }
@@ -178,6 +179,14 @@ impl ValueMap {
                 Ok(true)
             }
         }
+    }
+}
+
+/// What the fold of this spec takes.
+fn takes_of(spec: &str, stated: &Stated) -> Takes {
+    match spec {
+        "min:time" | "max:time" => Takes::Time(stated.zone.clone(), true),
+        spec => Takes::Fold(spec.to_owned()),
     }
 }
 
@@ -290,6 +299,9 @@ fn put_field(
     (rows, slot, text): (&Rows, Slot, &str),
     takes: &Takes,
 ) -> Result<(), BadRow> {
+    if let Takes::Time(zone, _) = takes {
+        return put_time(datum, text, zone).map_err(|wrong| BadRow::column(rows.column(slot), wrong));
+    }
     let read = match (takes, rows.nested(slot)) {
         (Takes::Json, _) => {
             let json = rows.json(slot).map(datum::json::text_of);
@@ -309,7 +321,7 @@ fn put_field(
             Some(nested.clone())
         }
         (Takes::Fold(spec), None) if rows.is_delimited() && is_like_json(text) => keys::csv_datum(spec, text),
-        (Takes::Fold(_) | Takes::Codec, _) => None,
+        (Takes::Fold(_) | Takes::Codec | Takes::Time(..), _) => None,
     };
     match read {
         Some(read) => *datum = read,

@@ -1,6 +1,9 @@
+use std::ops::Bound;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::codec::KeyRange;
 
 fn codec(name: &str) -> KeyCodec {
     name.parse::<KeyCodec>().unwrap()
@@ -22,9 +25,10 @@ fn names() {
         "u32",
         "u64",
         "i64",
+        "time",
         "tuple",
         "tuple(text)",
-        "tuple(any,bytes,text,int,float,double,bool,uuid,versionstamp,tuple)",
+        "tuple(any,bytes,text,int,float,double,bool,uuid,versionstamp,time,tuple)",
         "tuple(text?,tuple(int,tuple(bool?)?)?)",
     ] {
         assert_eq!(codec(name).name(), name);
@@ -139,6 +143,60 @@ fn prefixes_and_bounds() {
 }
 
 #[test]
+fn times_are_whole_numbers_that_are_shown_as_such() {
+    let at = "2026-11-22T08:30:00Z";
+    assert_eq!(key("time", &[at]), key("i64", &["1795336200000000"]));
+    assert_eq!(key("tuple(text,time)", &["a", at]), key("tuple(text,int)", &["a", "1795336200000000"]));
+    assert_eq!(shown("time", &key("time", &["2026-11-22 09:30+01:00"])), at);
+    assert_eq!(shown("tuple(text,time?)", &key("tuple(text,time?)", &["a", ""])), r#"["a", null]"#);
+    let nested = key("tuple(tuple(time,int))", &[r#"[["2026-11-22T08:30:00Z", 7]]"#]);
+    assert_eq!(shown("tuple(tuple(time,int))", &nested), r#"[["2026-11-22T08:30:00Z", 7]]"#);
+    for (name, wrong) in [("time", "noon"), ("time", "2026"), ("tuple(time)", "20261122"), ("time", "")] {
+        let error = codec(name).parse_text(&[wrong]).unwrap_err();
+        assert!(error.message().contains("expected a time, such as 2026-11-22T08:30:00Z"), "{error}");
+    }
+    // No integer of more than 64 bits is a time.
+    assert!(codec("tuple(time)").check(&key("tuple(int)", &["9223372036854775808"])).is_err());
+    assert!(codec("tuple(time)").check(&key("tuple(text)", &["a"])).is_err());
+}
+
+#[test]
+fn a_part_of_a_time_is_a_range_of_keys() {
+    let (name, before) = ("tuple(text,time,int)", ["a", "2026-11-21T23:59:59.999999Z", "7"]);
+    let (first, last) = (["a", "2026-11-22T00:00:00Z", "-7"], ["a", "2026-11-22T23:59:59.999999Z", "7"]);
+    let after = ["a", "2026-11-23T00:00:00Z", "-7"];
+    let day = codec(name).parse_prefix(&["a", "2026-11-22"]).unwrap();
+    let has = |range: &KeyRange, parts: &[&str]| range.contains(&key(name, parts));
+    assert!(has(&day, &first) && has(&day, &last) && !has(&day, &before) && !has(&day, &after));
+    assert_eq!(codec(name).parse_bound(&["a", "2026-11-22"]).unwrap(), day);
+    let behind = KeyRange { low: day.clone().after(), high: Bound::Unbounded };
+    assert!(has(&behind, &after) && !has(&behind, &last));
+    // A whole time is a prefix as all other elements are, and so is what is before it.
+    let whole = codec(name).parse_prefix(&["a", "2026-11-22T00:00:00Z"]).unwrap();
+    assert!(has(&whole, &first) && !has(&whole, &last));
+    let of_a = codec(name).parse_prefix(&["a"]).unwrap();
+    assert!(has(&of_a, &before) && has(&of_a, &after));
+    let hour = codec("time").parse_prefix(&["2026-11-22T08"]).unwrap();
+    let at = |text: &str| hour.contains(&key("time", &[text]));
+    assert!(at("2026-11-22T08:00") && at("2026-11-22T08:59:59.999999"));
+    assert!(!at("2026-11-22T09:00") && !at("2026-11-22T07:59:59.999999"));
+    assert!(codec("time").parse_prefix(&["noon"]).is_err());
+    assert!(codec(name).parse_prefix(&["a", "noon"]).is_err());
+}
+
+#[test]
+fn keys_may_be_typed_in_a_zone() {
+    let (name, codec) = ("tuple(time,tuple(time))", codec("tuple(time,tuple(time))"));
+    let berlin = |clock: i64| clock - 3_600_000_000;
+    let typed =
+        codec.typed_in(&berlin).parse_text(&["2026-11-22T09:30", r#"["2026-11-22T08:30Z"]"#]).unwrap();
+    assert_eq!(shown(name, &typed), r#"["2026-11-22T08:30:00Z", ["2026-11-22T08:30:00Z"]]"#);
+    let day = codec.typed_in(&berlin).parse_prefix(&["2026-11-22"]).unwrap();
+    assert!(day.contains(&key(name, &["2026-11-21T23:00Z", r#"["2026-11-22"]"#])));
+    assert!(!day.contains(&key(name, &["2026-11-22T23:00Z", r#"["2026-11-22"]"#])));
+}
+
+#[test]
 fn a_failed_encode_leaves_the_output_alone() {
     let mut out = vec![1];
     let list = Datum::List(vec![Datum::Text("a".into()), Datum::Map(vec![])]);
@@ -169,6 +227,7 @@ fn element_type(untyped: bool) -> impl Strategy<Value = ElementType> {
         ElementType::Bool,
         ElementType::Uuid,
         ElementType::Stamp,
+        ElementType::Time,
     ];
     if untyped {
         leaves.extend([ElementType::Any, ElementType::AnyTuple]);
@@ -192,6 +251,7 @@ fn key_codec() -> impl Strategy<Value = KeyCodec> {
             KeyCodec::U32,
             KeyCodec::U64,
             KeyCodec::I64,
+            KeyCodec::Time,
             KeyCodec::Tuple
         ]),
         prop::collection::vec(element_type(true), 1..4).prop_map(KeyCodec::TypedTuple),
@@ -205,6 +265,7 @@ fn datum() -> impl Strategy<Value = Datum> {
         any::<bool>().prop_map(Datum::Bool),
         any::<i128>().prop_map(Datum::Int),
         any::<i32>().prop_map(|value| Datum::Int(value.into())),
+        any::<i64>().prop_map(time_text::shown),
         prop::num::f32::NORMAL.prop_map(|value| Datum::Float(value.into())),
         "[\0\"\\\\a-z,]{0,4}".prop_map(Datum::Text),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(Datum::Bytes),
@@ -227,6 +288,7 @@ fn datum_of(element: &ElementType) -> BoxedStrategy<Datum> {
         ElementType::Bool => any::<bool>().prop_map(Datum::Bool).boxed(),
         ElementType::Uuid => any::<[u8; 16]>().prop_map(|b| Datum::Text(tuple::uuid_text(&b))).boxed(),
         ElementType::Stamp => any::<[u8; 12]>().prop_map(|bytes| Datum::Bytes(bytes.to_vec())).boxed(),
+        ElementType::Time => any::<i64>().prop_map(time_text::shown).boxed(),
         ElementType::AnyTuple => prop::collection::vec(datum(), 0..3).prop_map(Datum::List).boxed(),
         ElementType::Tuple(types) => {
             types.iter().map(datum_of).collect::<Vec<_>>().prop_map(Datum::List).boxed()
@@ -277,6 +339,14 @@ proptest! {
         let key = encoded(&codec, &datum).unwrap();
         let shown = codec.show(&key).unwrap().to_string();
         prop_assert_eq!(codec.parse_text(&[&shown]), Ok(key), "{}", shown);
+    }
+
+    #[test]
+    fn times_keep_their_order(a in any::<i64>(), b in any::<i64>()) {
+        let time = |micros: i64| encoded(&KeyCodec::Time, &time_text::shown(micros)).unwrap();
+        prop_assert_eq!(time(a).cmp(&time(b)), a.cmp(&b));
+        let tuple = |micros| encoded(&codec("tuple(time)"), &time_text::shown(micros)).unwrap();
+        prop_assert_eq!(tuple(a).cmp(&tuple(b)), a.cmp(&b));
     }
 
     #[test]
