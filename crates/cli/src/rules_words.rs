@@ -6,14 +6,31 @@ use folddb::table_rules::TableRules;
 use folddb::{IndexRule, ParseError};
 
 use crate::failure::Failure;
+use crate::messages::STORE_VARIABLE;
 use crate::session::is_reserved;
 
-/// Refuses a name that is kept for tables of the command line's own.
+/// Refuses a name that is kept for tables of the command line's own, and one that is most likely
+/// that of a store.
 pub(crate) fn check_table_name(table: &str) -> Result<(), Failure> {
-    if !is_reserved(table) {
-        return Ok(());
+    if is_reserved(table) {
+        let why = format!("folddb keeps its own notes in `{table}` and the like: name another table");
+        return Err(Failure::Usage(why));
     }
-    Err(Failure::Usage(format!("folddb keeps its own notes in `{table}` and the like: name another table")))
+    let store = std::env::var_os(STORE_VARIABLE).filter(|named| !named.is_empty());
+    let why = store.and_then(|store| why_no_table(table, &store.to_string_lossy()));
+    why.map_or(Ok(()), |why| Err(Failure::Usage(why)))
+}
+
+/// Why a word is no name of a new table where the environment names the store: it looks like a
+/// store.
+fn why_no_table(table: &str, store: &str) -> Option<String> {
+    table.ends_with(".folddb").then(|| {
+        format!(
+            "{STORE_VARIABLE} names the store, so the line does not: it is {store}, and `{table}` would be a table of \
+             it; for the store {table} say {STORE_VARIABLE}={table} (for a table of that name, leave \
+             {STORE_VARIABLE} empty and name the store: {STORE_VARIABLE}= folddb create {store} {table})"
+        )
+    })
 }
 
 /// An index as it is typed: `NAME:RULE`.

@@ -36,8 +36,10 @@ enum Exported {
     Differs(String),
     /// Nothing, and why it cannot be a file here.
     PassedOver(String),
-    /// Nothing, since its file or its value has an error.
+    /// Nothing, since its file cannot be read or written.
     Refused(String),
+    /// Nothing, since its value is damaged.
+    Damaged(String),
 }
 
 /// The name of a file that is being written, or the beginning of its name. An existing one may be
@@ -59,8 +61,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     drop(hearing);
     tally.report(ended.is_ok(), session)?;
     ended?;
-    let Tally { differing, passed_over, refused, .. } = tally;
-    if differing + passed_over + refused > 0 { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
+    tally.outcome()
 }
 
 /// The outcomes for the keys.
@@ -71,7 +72,9 @@ struct Tally {
     there: u64,
     differing: u64,
     passed_over: u64,
+    /// Those with a damaged value, too.
     refused: u64,
+    is_damaged: bool,
 }
 
 impl Tally {
@@ -98,12 +101,26 @@ impl Tally {
                 self.refused += 1;
                 why
             }
+            Exported::Damaged(why) => {
+                self.refused += 1;
+                self.is_damaged = true;
+                why
+            }
         };
         bar.suspend(|| messages::print(&format!("folddb: {why}")));
     }
 
+    /// What the exit code says: damage is worse than a file that is not written.
+    fn outcome(&self) -> Result<(), Failure> {
+        match self.differing + self.passed_over + self.refused {
+            _ if self.is_damaged => Err(Failure::Reported(ExitCode::Damaged)),
+            0 => Ok(()),
+            _ => Err(Failure::Reported(ExitCode::Refused)),
+        }
+    }
+
     fn report(&self, is_whole: bool, session: &mut Session) -> Result<(), Failure> {
-        let &Tally { written, bytes, there, differing, passed_over, refused } = self;
+        let &Tally { written, bytes, there, differing, passed_over, refused, .. } = self;
         let report = json!({
             "written": written,
             "bytes": bytes,
@@ -152,12 +169,15 @@ fn export_all(
 
 /// Makes a failure that concerns one file, or the value of one key, its outcome.
 fn refused(failure: Failure) -> Result<Exported, Failure> {
-    let is_of_key = match &failure {
-        Failure::Usage(_) | Failure::NoFile(_) | Failure::Refused(_) => true,
-        Failure::Store(error) => error.kind() == folddb::ErrorKind::Corruption,
-        _ => false,
-    };
-    if is_of_key { Ok(Exported::Refused(failure.to_string())) } else { Err(failure) }
+    match &failure {
+        Failure::Usage(_) | Failure::NoFile(_) | Failure::Refused(_) => {
+            Ok(Exported::Refused(failure.to_string()))
+        }
+        Failure::Store(error) if error.kind() == folddb::ErrorKind::Corruption => {
+            Ok(Exported::Damaged(failure.to_string()))
+        }
+        _ => Err(failure),
+    }
 }
 
 /// Writes the value of a key to its file.
