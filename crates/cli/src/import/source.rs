@@ -13,8 +13,6 @@ use folddb::text::size_text;
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::file_names;
-#[cfg(feature = "parquet")]
-use crate::import::columnar;
 use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
 use crate::import::unpack;
@@ -129,14 +127,6 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
     if facts.is_dir() {
         return Err(Failure::Usage(format!("{path} is a directory; name a file")));
-    }
-    #[cfg(feature = "parquet")]
-    if facts.is_file()
-        && let Some(content) = columnar::open(&file, path, facts.len())?
-    {
-        let columnar::Content { reader, bytes_read } = content;
-        let (name, bytes_total) = (path.to_owned(), Some(facts.len()));
-        return Ok(Source { reader, name, inode: None, bytes_total, bytes_read, is_unchecked: false });
     }
     match facts.is_file() {
         true => unpack(Box::new(file), path, Some(facts.len())),
@@ -285,8 +275,6 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
         Some("csv") => Some(InputFormat::Csv),
         Some("tsv" | "tab") => Some(InputFormat::Tsv),
         Some("ndjson" | "jsonl" | "json") => Some(InputFormat::Ndjson),
-        #[cfg(feature = "parquet")] // whose rows are made lines of JSON
-        Some("parquet" | "arrow" | "feather") => Some(InputFormat::Ndjson),
         _ => None,
     }
 }
