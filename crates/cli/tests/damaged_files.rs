@@ -4,10 +4,11 @@
 mod support;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use flate2::Compression;
-use support::{Place, Ran};
+use support::{Place, Ran, Shell};
 
 const ROWS: u64 = 60_000;
 const OPTIONS: [&str; 5] = ["--create", "--key", "k", "--fold", "n: sum:u64 = n"];
@@ -47,6 +48,15 @@ fn no_row_of_a_damaged_file_is_in() {
 }
 
 #[test]
+fn a_file_that_is_filled_with_zeros_is_whole() {
+    let place = Place::new();
+    place.write("padded.csv.gz", [gzip(&text()), vec![0; 10_000]].concat());
+    let ran = import(&place, &["padded.csv.gz"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(place.json(&["aggregate", "s", "t"])["value"]["n"], ROWS, "{}", ran.err);
+}
+
+#[test]
 fn files_before_a_damaged_one_are_in_and_once_it_is_mended_it_is_too() {
     let place = Place::new();
     let other = gzip(&text().replace(",1\n", ",2\n"));
@@ -59,6 +69,37 @@ fn files_before_a_damaged_one_are_in_and_once_it_is_mended_it_is_too() {
     place.write("b.csv.gz", other);
     assert_eq!(import(&place, &["a.csv.gz", "b.csv.gz"]).code, 0);
     assert_eq!(place.json(&["aggregate", "s", "t"])["value"]["n"], 3 * ROWS);
+}
+
+/// An import that waits for the store has opened its first file: what has the name of that by then
+/// is read, and checked.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_replaced_before_it_is_read_is_the_new_one() {
+    let place = Place::new();
+    place.write("none.csv", "k,n\n");
+    assert_eq!(import(&place, &["none.csv"]).code, 0, "it makes the table");
+    place.write("a.csv.gz", damaged(gzip(&text())));
+    place.write("new", gzip(&text()));
+    let shell = Shell::of(&place, "s");
+    let words = [&["import", "s", "t", "a.csv.gz", "--wait-lock", "10m"], &OPTIONS[..]].concat();
+    let mut child = place.command(&words).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let file = place.path().join("a.csv.gz").canonicalize().expect("it is there");
+    while !has_open(child.id(), &file) {
+        assert!(child.try_wait().expect("it is there").is_none(), "it waits for the store");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    std::fs::rename(place.path().join("new"), &file).expect("it is replaced");
+    shell.end();
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.json(&["aggregate", "s", "t"])["value"]["n"], ROWS);
+}
+
+/// Whether a process has a file open.
+fn has_open(process: u32, file: &Path) -> bool {
+    let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    open.flatten().any(|open| std::fs::read_link(open.path()).is_ok_and(|open| open == file))
 }
 
 /// It cannot be read twice: its rows are in before the checksum, and the error says so.

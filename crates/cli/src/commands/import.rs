@@ -26,7 +26,7 @@ use crate::import::report::Totals;
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{How, Rows};
 use crate::import::sink::{Counts, Into, Raw, Reached, Refused, Sink};
-use crate::import::source::{self, Source};
+use crate::import::source::{self, Packed, Source};
 use crate::interrupt;
 use crate::messages;
 use crate::progress;
@@ -113,8 +113,10 @@ fn bytes_of(names: &[String]) -> Option<u64> {
 /// A file that is open, its header read.
 struct OpenFile {
     rows: Rows,
-    /// Which file it is, if it is followed.
+    /// Which file it is; none if it is a pipe.
     inode: Option<Inode>,
+    /// What is to be checked before a row is taken.
+    packed: Option<Packed>,
     /// How much of it is read.
     bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
@@ -139,10 +141,24 @@ impl OpenFile {
             header: !args.no_header,
             nulls: &args.null,
         };
-        let inode = source.inode;
-        let rows = Rows::open(source.of_rows(), &how)?;
-        Ok(OpenFile { rows, inode, bytes_read })
+        let mut source = source.of_rows();
+        let (inode, packed) = (source.inode, source.packed.take());
+        let rows = Rows::open(source, &how)?;
+        Ok(OpenFile { rows, inode, packed, bytes_read })
     }
+
+    /// The same, of which rows may be taken: it is the file that it is taken for, and whole.
+    fn checked(self, name: &str, inode: Option<Inode>) -> Result<OpenFile, Failure> {
+        if self.inode != inode {
+            return Err(changes(name));
+        }
+        self.packed.as_ref().map_or(Ok(()), Packed::check)?;
+        Ok(self)
+    }
+}
+
+fn changes(name: &str) -> Failure {
+    Failure::Refused(format!("{name} changes while it is read: import it again"))
 }
 
 /// Opens the table, or determines everything needed to create it, if requested. Also returns what
@@ -269,15 +285,13 @@ impl Import<'_> {
             Known::UpTo(entry) => Some(*entry),
             Known::New => None,
         };
-        let is_another = |open: &OpenFile| open.inode.is_some_and(|inode| source::inode(name) != Some(inode));
-        if open.as_ref().is_some_and(is_another) {
-            return Ok(()); // what is known is of the file that has its name now
-        }
-        let mut open = match open {
-            Some(open) => open,
-            None => OpenFile::open(self.args, name)?,
+        let inode = disk.as_ref().and_then(|disk| disk.inode);
+        let open = match open {
+            Some(open) if open.inode == inode => open,
+            Some(_) if follows => return Ok(()), // what is known is of the file that has its name now
+            _ => OpenFile::open(self.args, name)?,
         };
-        source::check(name)?;
+        let mut open = open.checked(name, inode)?;
         let rows = &mut open.rows;
         let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), rows)?;
         self.counts = Counts::default();
@@ -331,10 +345,7 @@ impl Import<'_> {
             )));
         }
         if !rows.go_on_at(&entry.mark())? {
-            return Err(Failure::Refused(format!(
-                "{} changes while it is read: import it again",
-                entry.file
-            )));
+            return Err(changes(&entry.file));
         }
         self.counts = Counts { read: entry.read, bad: entry.bad, empty: entry.empty };
         while self.counts.read < entry.read + entry.skip {
@@ -522,9 +533,11 @@ impl Import<'_> {
         rows: &mut Rows,
         progress: impl FnMut(),
     ) -> Result<(), Failure> {
-        let mut open = OpenFile::open(self.args, name)?;
+        let entry = sink.entry().cloned();
+        let inode = entry.as_ref().and_then(|entry| entry.disk.inode);
+        let mut open = OpenFile::open(self.args, name)?.checked(name, inode)?;
         let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), &mut open.rows)?;
-        if let Some(entry) = sink.entry().cloned() {
+        if let Some(entry) = entry {
             self.go_on(&mut open.rows, &entry)?;
         }
         open.rows.add_seen(&rows.take_seen());

@@ -32,14 +32,16 @@ pub(crate) struct Source {
     pub(crate) reader: Box<dyn BufRead>,
     /// Its name, for messages.
     pub(crate) name: String,
-    /// Which file it is, if it is followed.
+    /// Which file it is; none if it is a pipe.
     pub(crate) inode: Option<Inode>,
+    /// What is to be checked before a row is taken, if it is packed, and no pipe.
+    pub(crate) packed: Option<Packed>,
     /// Bytes of the compressed file; none for a pipe.
     pub(crate) bytes_total: Option<u64>,
     /// Bytes read from the file so far.
     pub(crate) bytes_read: Arc<AtomicU64>,
-    /// It is packed, and cannot be read before its rows are taken.
-    pub(crate) is_unchecked: bool,
+    /// Its first bytes say that it is packed.
+    pub(crate) is_packed: bool,
 }
 
 /// Opens a file that grows: where it ends, a read fails with `WouldBlock`, until another file has
@@ -58,11 +60,6 @@ pub(crate) fn follow(path: &str) -> Result<Source, Failure> {
     let facts = file.metadata().map_err(failed)?;
     let source = unpack(Box::new(Growing::of(path, file)), path, Some(facts.len()))?;
     Ok(Source { inode: Some(Inode::of(&facts)), ..source })
-}
-
-/// The file that a path names now.
-pub(crate) fn inode(path: &str) -> Option<Inode> {
-    std::fs::metadata(path).ok().map(|facts| Inode::of(&facts))
 }
 
 /// Opens the file that has come in the place of one that was followed, once there is one.
@@ -128,42 +125,65 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     if facts.is_dir() {
         return Err(Failure::Usage(format!("{path} is a directory; name a file")));
     }
-    match facts.is_file() {
-        true => unpack(Box::new(file), path, Some(facts.len())),
-        false => unpack(Box::new(Pipe::of(file)), path, None),
+    if !facts.is_file() {
+        return unpack(Box::new(Pipe::of(file)), path, None);
+    }
+    let file = Arc::new(file);
+    let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()))?;
+    source.inode = Some(Inode::of(&facts));
+    source.packed = source.is_packed.then(|| Packed { file, name: path.to_owned() });
+    Ok(source)
+}
+
+/// An open file from its beginning on. Several may read the same one.
+struct Whole {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Whole {
+    fn of(file: &Arc<File>) -> Whole {
+        Whole { file: Arc::clone(file), at: 0 }
     }
 }
 
-/// Reads a packed file to its end before a row of it is taken: its checksum comes last, and damaged
-/// data unpacks to other rows. A pipe cannot be read twice, and plain text has no checksum.
-///
-/// # Errors
-/// The file is damaged or cut off.
-pub(crate) fn check(path: &str) -> Result<(), Failure> {
-    if path == "-" {
-        return Ok(());
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read_at(buffer, self.at)?;
+        self.at += len as u64;
+        Ok(len)
     }
-    let failed = |error: io::Error| Failure::file("read", path, &error);
-    let file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Ok(());
-    }
-    let mut packed = BufReader::with_capacity(BUFFER_BYTES, file);
-    if !unpack::is_packed(packed.fill_buf().map_err(failed)?) {
-        return Ok(());
-    }
-    let mut content = unpack::unpacked(packed).map_err(failed)?;
-    let mut bytes = 0;
-    loop {
-        interrupt::check()?;
-        match content.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(damaged(path, bytes, &error)),
-            Ok([]) => return Ok(()),
-            Ok(read) => {
-                let len = read.len();
-                bytes += len as u64;
-                content.consume(len);
+}
+
+/// A packed file that is open.
+pub(crate) struct Packed {
+    file: Arc<File>,
+    name: String,
+}
+
+impl Packed {
+    /// Reads it to its end before a row of it is taken: its checksum comes last, and damaged data
+    /// unpacks to other rows. It is the open file that is read, whatever has its name by now. A
+    /// pipe cannot be read twice, and plain text has no checksum.
+    ///
+    /// # Errors
+    /// The file is damaged or cut off.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let packed = BufReader::with_capacity(BUFFER_BYTES, Whole::of(&self.file));
+        let failed = |error: io::Error| Failure::file("read", &self.name, &error);
+        let mut content = unpack::unpacked(packed).map_err(failed)?;
+        let mut bytes = 0;
+        loop {
+            interrupt::check()?;
+            match content.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(damaged(&self.name, bytes, &error)),
+                Ok([]) => return Ok(()),
+                Ok(read) => {
+                    let len = read.len();
+                    bytes += len as u64;
+                    content.consume(len);
+                }
             }
         }
     }
@@ -185,12 +205,13 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     let failed = |error: io::Error| Failure::file("read", name, &error);
     let head = buffered.fill_buf().map_err(failed)?;
     refuse_other_kinds(name, head)?;
-    let is_unchecked = bytes_total.is_none() && unpack::is_packed(head);
+    let is_packed = unpack::is_packed(head);
     let mut content = unpack::unpacked(buffered).map_err(failed)?;
     wait_for(&mut content)?;
     refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
     let reader = unpack::lined(content).map_err(failed)?;
-    Ok(Source { reader, name: name.to_owned(), inode: None, bytes_total, bytes_read, is_unchecked })
+    let name = name.to_owned();
+    Ok(Source { reader, name, inode: None, packed: None, bytes_total, bytes_read, is_packed })
 }
 
 /// What is unpacked from a pipe: rows are taken before its checksum is read, and where that is
@@ -280,9 +301,10 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
 }
 
 impl Source {
-    /// The same, whose errors say that rows that are in may be wrong, if nothing has checked them.
+    /// The same, whose errors say that rows that are in may be wrong, if nothing can check them
+    /// before.
     pub(crate) fn of_rows(mut self) -> Source {
-        if self.is_unchecked {
+        if self.is_packed && self.packed.is_none() {
             self.reader = Box::new(Unchecked(self.reader));
         }
         self
@@ -363,3 +385,7 @@ impl Read for Counted {
         Ok(len)
     }
 }
+
+#[cfg(test)]
+#[path = "source/tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 const BUFFER_BYTES: usize = 1 << 18;
@@ -57,7 +57,7 @@ pub(crate) fn is_packed(head: &[u8]) -> bool {
 pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     let head = packed.fill_buf()?;
     let unpacked: Box<dyn Read> = if head.starts_with(&GZIP_MAGIC) {
-        Box::new(MultiGzDecoder::new(packed))
+        Box::new(Members::Member(Box::new(GzDecoder::new(packed))))
     } else if head.starts_with(&ZSTD_MAGIC) {
         Box::new(Frames {
             between: Some(Ahead { head: Vec::new(), rest: Box::new(Patient(packed)) }),
@@ -112,6 +112,51 @@ impl<R: BufRead> BufRead for Patient<R> {
 
 fn is_to_repeat(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// The members of a file packed with gzip, one after the other. Zeros behind a member are passed
+/// over, as gzip does: some writers fill a last block with them.
+enum Members<R> {
+    Member(Box<GzDecoder<R>>),
+    /// Behind a member.
+    Between(R),
+    End,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let has_more = match self {
+                Members::Member(member) => match member.read(buffer)? {
+                    0 => true,
+                    len => return Ok(len),
+                },
+                Members::Between(rest) => pass_zeros(rest)?,
+                Members::End => return Ok(0),
+            };
+            *self = match std::mem::replace(self, Members::End) {
+                Members::Member(member) => Members::Between(member.into_inner()),
+                Members::Between(rest) if has_more => Members::Member(Box::new(GzDecoder::new(rest))),
+                Members::Between(_) | Members::End => Members::End,
+            };
+        }
+    }
+}
+
+/// Passes zeros; whether anything follows.
+fn pass_zeros(reader: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let read = reader.fill_buf()?;
+        let zeros = read.iter().take_while(|&&byte| byte == 0).count();
+        let (is_ended, has_more) = (read.is_empty(), zeros < read.len());
+        reader.consume(zeros);
+        if is_ended || has_more {
+            return Ok(has_more);
+        }
+    }
 }
 
 /// A reader of which the next bytes were read ahead.

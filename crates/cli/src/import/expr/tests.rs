@@ -23,7 +23,8 @@ fn given(text: &str) -> String {
         inode: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
-        is_unchecked: false,
+        packed: None,
+        is_packed: false,
     };
     let how = How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] };
     let mut rows = Rows::open(source, &how).unwrap();

@@ -13,7 +13,8 @@ fn open(text: &str, format: InputFormat, header: bool) -> Rows {
         inode: None,
         bytes_total: None,
         bytes_read: Arc::new(AtomicU64::new(0)),
-        is_unchecked: false,
+        packed: None,
+        is_packed: false,
     };
     let nulls = ["NA".to_owned()];
     Rows::open(source, &How { format, pattern: None, delimiter: None, header, nulls: &nulls }).unwrap()
@@ -141,7 +142,8 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
         inode: None,
         bytes_total: None,
         bytes_read: Arc::default(),
-        is_unchecked: false,
+        packed: None,
+        is_packed: false,
     };
     let Err(refused) = Rows::open(
         source,
@@ -165,7 +167,8 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
         inode: None,
         bytes_total: None,
         bytes_read: Arc::default(),
-        is_unchecked: false,
+        packed: None,
+        is_packed: false,
     };
     let mut rows = Rows::open(
         source,

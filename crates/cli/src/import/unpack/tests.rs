@@ -36,6 +36,62 @@ fn packed_files_are_unpacked_to_their_last_member() {
 }
 
 #[test]
+fn zeros_behind_a_member_of_gzip_are_passed_over() {
+    let padded = |zeros: usize| [gzip("a\n"), vec![0; zeros]].concat();
+    for zeros in [1, 7, 512, 3 * BUFFER_BYTES] {
+        assert_eq!(read(padded(zeros)).unwrap(), "a\n");
+        assert_eq!(read([padded(zeros), gzip("b\n"), vec![0; 9]].concat()).unwrap(), "a\nb\n");
+        assert!(read([padded(zeros), b"x".to_vec()].concat()).is_err(), "anything else is damage");
+    }
+}
+
+/// A reader that has two bytes at a time, and nothing in between.
+struct Slow {
+    bytes: Cursor<Vec<u8>>,
+    has_some: bool,
+}
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.fill_buf()?.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&self.fill_buf()?[..len]);
+        self.consume(len);
+        Ok(len)
+    }
+}
+
+impl BufRead for Slow {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if !self.has_some {
+            self.has_some = true;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let rest = self.bytes.fill_buf()?;
+        Ok(&rest[..rest.len().min(2)])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.bytes.consume(bytes);
+        self.has_some &= bytes == 0;
+    }
+}
+
+#[test]
+fn members_of_gzip_arrive_in_any_pieces() {
+    let packed = [gzip("a,1\n"), vec![0; 3], gzip("b,2\n"), vec![0; 2]].concat();
+    let mut content = unpacked(Slow { bytes: Cursor::new(packed), has_some: true }).unwrap();
+    let (mut text, mut buffer) = (Vec::new(), [0; 3]);
+    loop {
+        match content.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => text.extend_from_slice(&buffer[..len]),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+    }
+    assert_eq!(text, b"a,1\nb,2\n");
+}
+
+#[test]
 fn files_that_are_cut_off_are_errors() {
     let long: String = (0..50_000).map(|n| format!("{n}\n")).collect();
     for pack in [zstd, bzip2, gzip] {
