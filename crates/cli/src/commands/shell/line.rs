@@ -1,57 +1,96 @@
 //! A line of the shell: its commands, and the words of a command.
 
+use std::str::CharIndices;
+
+/// A character of a line, as its quotes say: both kinds of them group, and a backslash escapes the
+/// next character. Inside double quotes it escapes `"` and `\`, inside single quotes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Letter {
+    /// Outside of quotes, where it may have a meaning.
+    Bare(char),
+    /// Itself, whatever it means elsewhere.
+    Literal(char),
+    /// What groups or escapes: it belongs to a word, and is nothing of it.
+    Mark,
+}
+
+/// The characters of a line up to a comment, which `#` begins where a word would.
+pub(super) struct Letters<'l> {
+    rest: CharIndices<'l>,
+    /// The quote that is open.
+    quote: Option<char>,
+    is_escaped: bool,
+    /// What was read last belongs to a word.
+    in_word: bool,
+}
+
+/// A character: its place, whether a word would begin with it, and what it is.
+pub(super) type Placed = (usize, bool, Letter);
+
+impl<'l> Letters<'l> {
+    pub(super) fn of(line: &'l str) -> Letters<'l> {
+        Letters { rest: line.char_indices(), quote: None, is_escaped: false, in_word: false }
+    }
+
+    fn kind(&mut self, letter: char) -> Letter {
+        if std::mem::take(&mut self.is_escaped) {
+            return Letter::Literal(letter);
+        }
+        match (self.quote, letter) {
+            (Some(open), letter) if letter == open => self.quote = None,
+            (None, '\'' | '"') => self.quote = Some(letter),
+            (None, '\\') => self.is_escaped = true,
+            (Some('"'), '\\') if self.rest.as_str().starts_with(['"', '\\']) => self.is_escaped = true,
+            (Some(_), letter) => return Letter::Literal(letter),
+            (None, letter) => return Letter::Bare(letter),
+        }
+        Letter::Mark
+    }
+}
+
+impl Iterator for Letters<'_> {
+    type Item = Placed;
+
+    fn next(&mut self) -> Option<Placed> {
+        let (at, letter) = self.rest.next()?;
+        let (begins_word, kind) = (!self.in_word, self.kind(letter));
+        if kind == Letter::Bare('#') && begins_word {
+            return None;
+        }
+        self.in_word = !matches!(kind, Letter::Bare(letter) if letter.is_whitespace() || letter == ';');
+        Some((at, begins_word, kind))
+    }
+}
+
 /// The commands of a line: `;` is between them.
 pub(super) fn commands_of(line: &str) -> Vec<&str> {
-    let (mut commands, mut begin, mut quote, mut is_word) = (Vec::new(), 0, None, false);
-    let mut letters = line.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
-            (None | Some('"'), '\\') => drop(letters.next()),
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, '#') if !is_word => break, // the rest is a comment
-            (None, ';') => {
-                commands.push(&line[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-        is_word = quote.is_some() || !(letter.is_whitespace() || letter == ';');
+    let (mut commands, mut begin) = (Vec::new(), 0);
+    for (at, ..) in Letters::of(line).filter(|(.., letter)| *letter == Letter::Bare(';')) {
+        commands.push(&line[begin..at]);
+        begin = at + 1;
     }
     commands.push(&line[begin..]);
     commands
 }
 
-/// Splits a line into words: spaces separate them, both kinds of quotes group, a backslash escapes
-/// the next character (inside single quotes it is literal), `#` at the start of a word begins a
-/// comment.
+/// Splits a line into words, which spaces separate.
 pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
+    let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut letters = Letters::of(line);
+    for (_, _, letter) in &mut letters {
         match letter {
-            '#' if word.is_none() => break,
-            '\'' | '"' => quoted(&mut letters, letter, word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().extend(letters.next()),
-            space if space.is_whitespace() => words.extend(word.take()),
-            other => word.get_or_insert_default().push(other),
+            Letter::Bare(space) if space.is_whitespace() => words.extend(word.take()),
+            Letter::Bare(letter) | Letter::Literal(letter) => word.get_or_insert_default().push(letter),
+            Letter::Mark => word = Some(word.unwrap_or_default()),
         }
+    }
+    if let Some(quote) = letters.quote {
+        return Err(format!("a quote {quote} is not closed"));
     }
     words.extend(word);
     Ok(words)
 }
 
-fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), String> {
-    while let Some(letter) = letters.next() {
-        match letter {
-            letter if letter == quote => return Ok(()),
-            '\\' if quote == '"' => match letters.next() {
-                Some(escaped @ ('"' | '\\')) => word.push(escaped),
-                other => word.extend(std::iter::once('\\').chain(other)),
-            },
-            other => word.push(other),
-        }
-    }
-    Err(format!("a quote {quote} is not closed"))
-}
+#[cfg(test)]
+#[path = "line/tests.rs"]
+mod tests;

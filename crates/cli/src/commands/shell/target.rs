@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use super::line;
+use super::line::{self, Letter, Letters};
 use crate::failure::Failure;
 use crate::pipe::{Ended, Reader};
 
@@ -43,20 +43,8 @@ pub(crate) fn of(line: &str) -> Result<(&str, Target), Failure> {
 
 /// Where a word begins with `|` or `>`, outside of quotes.
 fn place(line: &str) -> Option<usize> {
-    let (mut quote, mut is_word) = (None, false);
-    let mut letters = line.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
-            (None | Some('"'), '\\') => drop(letters.next()),
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, '#') if !is_word => return None, // the rest is a remark
-            (None, '|' | '>') if !is_word && at > 0 => return Some(at),
-            _ => {}
-        }
-        is_word = quote.is_some() || !letter.is_whitespace();
-    }
-    None
+    let mut begins = Letters::of(line).filter(|&(at, begins_word, _)| begins_word && at > 0);
+    begins.find(|(.., letter)| matches!(letter, Letter::Bare('|' | '>'))).map(|(at, ..)| at)
 }
 
 impl Target {
