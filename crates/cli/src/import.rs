@@ -22,3 +22,5 @@ pub(crate) mod pieces;
 pub(crate) mod parallel;
 pub(crate) mod bad_rows;
 pub(crate) mod report;
+pub(crate) mod reading;
+pub(crate) mod in_pieces;

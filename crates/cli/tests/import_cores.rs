@@ -1,5 +1,5 @@
-//! Large files are read in pieces on all cores. What is in afterwards, and what is said of bad
-//! rows, is as if the rows had come one after the other, as they do from a pipe.
+//! Files and pipes are read in pieces on all cores. What is in afterwards, and what is said of bad
+//! rows, is as if the rows had come one after the other, as they do with `--threads 1`.
 
 mod support;
 
@@ -31,22 +31,26 @@ fn report(ran: &Ran) -> Value {
     report
 }
 
-/// Imports a text as a file, and from a pipe, and compares.
+/// Imports a text as a file in pieces, one by one, and from a pipe, and compares.
 fn both_ways(place: &Place, name: &str, text: &[u8], options: &[&str]) -> Value {
     place.write(name, text);
-    let import = |table: &'static str, file: &'static str| ["--json", "import", "s", table, file, "--create"];
-    let mut words: Vec<&str> = vec!["--json", "import", "s", "pieces", name, "--create"];
-    words.extend(options);
-    let pieces = place.run(&words);
-    let mut words = import("one", "-").to_vec();
-    words.extend(options);
-    let one = from_pipe(place, &words, text);
-    assert_eq!(pieces.code, one.code, "{}\n{}", pieces.err, one.err);
+    let words = |table, file, more: &[&'static str]| -> Vec<String> {
+        let words = ["--json", "import", "s", table, file, "--create"];
+        words.iter().chain(options).chain(more).map(|word| (*word).to_owned()).collect()
+    };
+    let run = |words: Vec<String>| place.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let pieces = run(words("pieces", name, &[]));
+    let one = run(words("one", name, &["--threads", "1"]));
+    let piped = words("piped", "-", &[]);
+    let piped = from_pipe(place, &piped.iter().map(String::as_str).collect::<Vec<_>>(), text);
+    assert_eq!((pieces.code, piped.code), (one.code, one.code), "{}\n{}\n{}", pieces.err, piped.err, one.err);
     assert_eq!(report(&pieces), report(&one), "{name} {options:?}");
+    assert_eq!(report(&piped), report(&one), "{name} {options:?}: from a pipe");
     let export = |table: &str| place.done(&["export", "s", table, "--format", "ndjson"]);
     assert!(export("pieces") == export("one"), "{name} {options:?}: the tables differ");
+    assert!(export("piped") == export("one"), "{name} {options:?}: the table from a pipe differs");
     assert!(!export("one").is_empty());
-    for table in ["pieces", "one"] {
+    for table in ["pieces", "one", "piped"] {
         place.done(&["drop", "s", table]);
     }
     report(&pieces)
@@ -180,4 +184,143 @@ fn a_row_that_the_store_refuses_is_named_in_a_large_file() {
     assert_eq!(lines, [&Value::from(11), &Value::from(70_011)]);
     assert_eq!(place.done(&["count", "s", "t"]), "79998\n");
     assert_eq!(place.read("bad.csv").lines().count(), 3);
+}
+
+/// The same from a pipe, which is not read again: its text is kept until it is committed.
+#[test]
+fn a_row_that_the_store_refuses_is_named_in_a_pipe() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--index", "by:value"]); // it takes no keys of 64,000 bytes
+    let row = |n: u64| match n % 70_000 {
+        9 => format!("{},member{n}\n", "k".repeat(64_000)),
+        _ => format!("k{n},\"member{n}\"\n"),
+    };
+    let text: String = (0..160_000).map(row).collect();
+    let words = ["--json", "import", "s", "t", "-", "--no-header", "--key", "c1", "--value", "c2"];
+    let ran = from_pipe(&place, &words, text.as_bytes());
+    let told: Value = serde_json::from_str(&ran.out).expect("a report");
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert_eq!((&told["rows_imported"], &told["rows_bad"]), (&159_997.into(), &3.into()));
+    let lines: Vec<u64> = (0..3).filter_map(|at| told["bad_rows"][at]["line"].as_u64()).collect();
+    assert_eq!(lines, [10, 70_010, 140_010]);
+    assert_eq!(place.done(&["count", "s", "t"]), "159997\n");
+}
+
+/// What a packed pipe has brought is doubtful also where the store has refused a row of it.
+#[test]
+fn a_damaged_pipe_of_which_the_store_refuses_a_row_is_named() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--index", "by:value"]);
+    let row = |n: u64| match n {
+        9 | 79_000 => format!("{},member{n}\n", "k".repeat(64_000)),
+        _ => format!("k{n},\"member{n}\"\n"),
+    };
+    let text: String = (0..80_000).map(row).collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text.as_bytes()).expect("it is packed");
+    let mut packed = packed.finish().expect("it is packed");
+    let checksum = packed.len() - 8;
+    packed[checksum] ^= 1;
+    let words = ["import", "s", "t", "-", "--no-header", "--key", "c1", "--value", "c2"];
+    let ran = from_pipe(&place, &words, &packed);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("any that are in may be wrong"), "{}", ran.err);
+    assert_eq!(place.done(&["count", "s", "t"]), "79998\n");
+}
+
+/// A file that cannot be opened is met while the rows before it are still read: that one of these
+/// is refused does not hide it.
+#[test]
+fn a_file_that_cannot_be_read_is_named_after_rows_that_are_refused() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--index", "by:value"]);
+    place.write("a.csv", format!("k,v\nk1,1\n{},2\nk3,3\n", "k".repeat(64_000)));
+    place.write("b.csv", "%PDF-1.7 and no rows\n");
+    let ran = place.run(&["import", "s", "t", "a.csv", "b.csv", "--key", "k", "--value", "v"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("b.csv is a PDF document"), "{}", ran.err);
+    assert_eq!(place.done(&["count", "s", "t"]), "2\n");
+}
+
+/// Writes many small files of every kind; some are alike, empty, or have nothing but a header.
+fn many_files(place: &Place, random: &mut Random) {
+    std::fs::create_dir(place.path().join("in")).expect("a directory");
+    for file in 0..400 {
+        let rows = random.below(if file % 50 == 7 { 40_000 } else { 60 });
+        let mut text = String::new();
+        for row in 0..rows {
+            let (key, n) = (format!("k{}", random.below(90)), random.below(100));
+            text.push_str(&match (file % 4, random.below(50)) {
+                (0, 0) => format!("{key},\"{n}\",\"of\nlines {file}\"\n"),
+                (0, 1) => format!("{key},no number,{file}\n"),
+                (0, _) => format!("{key},{n},{row} of {file}\n"),
+                (1, _) => format!("{file};{key};{n}\n"),
+                (2, 0) => "{no json\n".to_owned(),
+                (2, _) => format!("{{\"n\":{n},\"k\":\"{key}\",\"of\":{file}}}\n"),
+                (_, _) => format!("{key},{n},{row} of {file}"), // without a line end, so one row only
+            });
+            if file % 4 == 3 {
+                break;
+            }
+        }
+        let header = ["k,n,note\n", "of;k;n\n", "", "k,n,note\n"][file % 4];
+        let kind = if file % 4 == 2 { "ndjson" } else { "csv" };
+        let name = format!("in/{file:03}.{kind}");
+        match file % 100 {
+            60 => place.write(&name, place.read("in/057.csv")), // that one is not small
+            33 => place.write(&name, "k,n,note\n"),
+            _ if text.is_empty() && file % 4 == 2 => place.write(&name, "{\"k\":\"k1\",\"n\":1}\n"),
+            _ => place.write(&name, header.to_owned() + &text),
+        }
+    }
+}
+
+#[test]
+fn many_small_files_are_read_together_as_one_by_one() {
+    let place = Place::new();
+    many_files(&place, &mut Random(77));
+    let import = |table, threads: &[&'static str]| {
+        let fold = "rows: sum:u64 = 1, n: stats:f64 = n, top: top:3 = n, k";
+        let words = ["--json", "import", "s", table, "in", "--create", "--key", "k", "--fold", fold];
+        place.run(&[&words[..], threads].concat())
+    };
+    let (pieces, one) = (import("pieces", &[]), import("one", &["--threads", "1"]));
+    assert_eq!((pieces.code, one.code), (5, 5), "{}\n{}", pieces.err, one.err);
+    assert_eq!(report(&pieces), report(&one));
+    let told = report(&one);
+    assert!(told["files_in_already"].as_array().is_some_and(|files| files.len() >= 4), "{told}");
+    assert!(told["rows_bad"].as_u64() > Some(10), "{told}");
+    let export = |table: &str| place.done(&["export", "s", table, "--format", "ndjson"]);
+    assert!(export("pieces") == export("one"), "the tables differ");
+    let noted = |table: &str| -> Vec<Value> {
+        let lines = place.done(&["--json", "imports", "s", table]);
+        let entry = |line: &str| {
+            let mut entry: Value = serde_json::from_str(line).expect("an entry");
+            entry.as_object_mut().expect("an object").retain(|name, _| name != "table" && name != "at");
+            entry
+        };
+        lines.lines().map(entry).collect()
+    };
+    assert!(noted("one").len() > 300);
+    assert_eq!(noted("pieces"), noted("one"));
+    let again = report(&import("pieces", &[]));
+    assert_eq!((&again["rows_imported"], &again["files_read"]), (&0.into(), &0.into()), "{again}");
+}
+
+/// A file in the middle that cannot be read: those before it are in, and nothing after it.
+#[test]
+fn files_before_one_that_cannot_be_read_are_in() {
+    let place = Place::new();
+    for file in 0..30 {
+        place.write(&format!("{file:02}.csv"), format!("k,n\nk{file},1\n"));
+    }
+    place.write("20.csv", "%PDF-1.7 and no rows\n");
+    let words = ["import", "s", "t", "*.csv", "--create", "--key", "k", "--fold", "sum:u64 = n"];
+    let ran = place.run(&words);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.starts_with("imported 20 rows into t from 20 files, then stopped"), "{}", ran.err);
+    assert!(ran.err.contains("20.csv is a PDF document"), "{}", ran.err);
+    place.write("20.csv", "k,n\nk20,1\n");
+    assert!(place.run(&words).err.starts_with("imported 10 rows into t from 10 files\n"));
+    assert_eq!(place.done(&["count", "s", "t"]), "30\n");
 }

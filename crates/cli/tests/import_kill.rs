@@ -156,6 +156,61 @@ fn kill_large_at(moments: u32) {
     println!("killed {killed} times, gone on with {gone_on} times");
 }
 
+/// Kills imports of many small files, which are committed together, at this many moments.
+fn kill_many_at(moments: u32) {
+    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("in")).expect("a directory");
+    let (files, mut sums, mut rows) = (1200, BTreeMap::new(), 0);
+    for file in 0..files {
+        let mut text = "k,n\n".to_owned();
+        for row in 0..random.below(if file % 200 == 3 { 60_000 } else { 40 }) {
+            let (key, n) = (format!("k{}", row * 31 % 997), random.below(9));
+            text.push_str(&format!("{key},{n}\n"));
+            let (count, sum) = sums.entry(key).or_insert((0, 0));
+            (*count, *sum, rows) = (*count + 1, *sum + n, rows + 1);
+        }
+        // A name in each, so that no two are alike.
+        place.write(&format!("in/{file:04}.csv"), text + &format!("file {file},1\n"));
+        sums.insert(format!("file {file}"), (1, 1));
+        rows += 1;
+    }
+    let began = Instant::now();
+    place.done(&IMPORT);
+    let whole_us = began.elapsed().as_micros() as u64;
+    assert!(held(&place) == sums, "seed {seed}");
+    let mut killed = 0;
+    while killed < moments {
+        std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
+        loop {
+            let mut child =
+                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
+            std::thread::sleep(Duration::from_micros(random.below(whole_us)));
+            let _ = child.kill();
+            let ended = child.wait_with_output().expect("it ends");
+            if ended.status.success() {
+                break;
+            }
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+            killed += 1;
+        }
+        assert!(held(&place) == sums, "seed {seed}: rows of {rows} are missing, or twice");
+    }
+}
+
+#[test]
+fn an_import_of_many_files_that_is_killed_goes_on() {
+    kill_many_at(8);
+}
+
+#[test]
+#[ignore = "takes a few minutes"]
+fn an_import_of_many_files_that_is_killed_at_200_moments_goes_on() {
+    kill_many_at(200);
+}
+
 #[test]
 fn an_import_on_all_cores_that_is_killed_goes_on() {
     kill_large_at(8);

@@ -199,6 +199,10 @@ pub(crate) struct ImportArgs {
     /// same command goes on from there.
     #[arg(long, conflicts_with_all = ["sorted", "show"])]
     pub(crate) follow: bool,
+    /// Read on so many threads; 1 reads rows one by one [default: as many as there are cores, at
+    /// most 8]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
+    pub(crate) threads: Option<usize>,
     /// How long the values last
     #[command(flatten)]
     pub(crate) ttl: TtlArgs,

@@ -10,6 +10,14 @@
 //!
 //! Operands that do not fold, and values that become long, stay apart: then a key has several
 //! operands, in order.
+//!
+//! Folding a row onto a long value (a sketch, a set) would copy that value for each row. So rows
+//! that come after a long value are folded with one another first, and onto it when they are many:
+//!
+//! ```text
+//!   long value   rows after it               rows after it, 64 of them     ->    long value
+//!   a·b·c···     d·e                   ...   d·e·f···                            a·b·c···d·e·f···
+//! ```
 
 use folddb::table_rules::PredicateRule;
 use folddb::{DynamicRules, Expire, Fold, Keep, Outcome};
@@ -17,6 +25,10 @@ use twox_hash::XxHash3_64;
 
 /// A folded value that is longer than this is left as it is, and another one begins.
 const FOLDED_BYTES_MAX: usize = 1 << 16;
+/// Rows are folded with one another first if they come after a value that is at least this long.
+const LONG_BYTES: usize = 256;
+/// So many of them at most.
+const RECENT_ROWS_MAX: u32 = 64;
 
 /// Whether rows of a table may be folded before they are written.
 pub(crate) fn folds(rules: &DynamicRules) -> bool {
@@ -44,6 +56,8 @@ pub(crate) struct Folded {
     slots: Vec<u32>,
     /// How many keys have a slot.
     keys: usize,
+    /// What comes after long values.
+    recent: Vec<Recent>,
     scratch: Vec<u8>,
 }
 
@@ -54,6 +68,16 @@ struct Operand {
     value: (usize, usize),
     /// How much room the value has.
     room: usize,
+    /// What comes after it, by its number from 1; 0 if there was nothing.
+    recent: u32,
+}
+
+/// Rows after a long value, folded.
+#[derive(Default)]
+struct Recent {
+    value: Vec<u8>,
+    /// How many they are.
+    rows: u32,
 }
 
 impl Folded {
@@ -64,7 +88,7 @@ impl Folded {
 
     /// How much memory the keys and values take.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.recent.len() * LONG_BYTES
     }
 
     /// Forgets all of it; the buffers are kept.
@@ -73,10 +97,12 @@ impl Folded {
         self.operands.clear();
         self.slots.fill(0);
         self.keys = 0;
+        self.recent.clear();
     }
 
-    /// The keys and values.
+    /// The keys and values, once all are settled.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        debug_assert!(self.recent.iter().all(|recent| recent.rows == 0), "all are settled");
         self.operands.iter().map(|operand| (self.key(operand), self.value(operand)))
     }
 
@@ -90,8 +116,9 @@ impl Folded {
         }
     }
 
-    /// Adds all of another one, which is later.
+    /// Adds all of another one, which is later and settled.
     pub(crate) fn add(&mut self, fold: Option<&dyn Fold>, later: &Folded) {
+        debug_assert!(later.recent.iter().all(|recent| recent.rows == 0), "all are settled");
         for operand in &later.operands {
             let (key, value) = (later.key(operand), later.value(operand));
             match fold {
@@ -121,6 +148,13 @@ impl Folded {
             self.slots[slot] = self.append(hash, key, value);
             return;
         };
+        let Operand { value: (begin, end), recent, .. } = self.operands[at];
+        if end - begin >= LONG_BYTES && value.len() * 4 <= end - begin {
+            return self.fold_recent(fold, slot, at, value);
+        }
+        if recent > 0 && self.settle_recent(fold, slot, at) {
+            return self.fold(fold, hash, key, value); // onto what was settled
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         let earlier = self.value(&self.operands[at]);
@@ -131,6 +165,80 @@ impl Folded {
             Ok(Outcome::Value | Outcome::Delete) | Err(_) => self.slots[slot] = self.append(hash, key, value),
         }
         self.scratch = scratch;
+    }
+
+    /// Folds a short value onto the rows after a long one.
+    fn fold_recent(&mut self, fold: &dyn Fold, slot: usize, at: usize, value: &[u8]) {
+        if self.operands[at].recent == 0 {
+            self.recent.push(Recent::default());
+            self.operands[at].recent = self.recent.len() as u32;
+        }
+        let Operand { hash, key: (begin, end), recent, .. } = self.operands[at];
+        let Recent { value: earlier, rows } = &mut self.recent[recent as usize - 1];
+        *rows += 1;
+        self.scratch.clear();
+        let outcome = match *rows {
+            1 => Ok(Outcome::KeepLater),
+            _ => fold.fold(&self.bytes[begin..end], earlier, value, &mut self.scratch),
+        };
+        match outcome {
+            Ok(Outcome::KeepEarlier) => {}
+            Ok(Outcome::KeepLater) => {
+                earlier.clear();
+                earlier.extend_from_slice(value);
+            }
+            Ok(Outcome::Value) => std::mem::swap(earlier, &mut self.scratch),
+            Ok(Outcome::Delete) | Err(_) => {
+                *rows -= 1;
+                let key = self.bytes[begin..end].to_vec();
+                self.settle_recent(fold, slot, at);
+                self.slots[slot] = self.append(hash, &key, value);
+                return;
+            }
+        }
+        if *rows >= RECENT_ROWS_MAX || earlier.len() >= 4 * LONG_BYTES {
+            self.settle_recent(fold, slot, at);
+        }
+    }
+
+    /// Folds the rows after a long value onto it. True if they are an operand of their own now.
+    fn settle_recent(&mut self, fold: &dyn Fold, slot: usize, at: usize) -> bool {
+        let Operand { hash, key: (begin, end), recent, .. } = self.operands[at];
+        let Some(recent) = (recent as usize).checked_sub(1) else { return false };
+        if std::mem::take(&mut self.recent[recent].rows) == 0 {
+            return false;
+        }
+        let later = std::mem::take(&mut self.recent[recent].value);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let earlier = self.value(&self.operands[at]);
+        let mut is_apart = false;
+        match fold.fold(&self.bytes[begin..end], earlier, &later, &mut scratch) {
+            Ok(Outcome::KeepEarlier) => {}
+            Ok(Outcome::KeepLater) => self.replace(at, &later),
+            Ok(Outcome::Value) if scratch.len() <= FOLDED_BYTES_MAX => self.replace(at, &scratch),
+            Ok(Outcome::Value | Outcome::Delete) | Err(_) => {
+                let key = self.bytes[begin..end].to_vec();
+                self.slots[slot] = self.append(hash, &key, &later);
+                is_apart = true;
+            }
+        }
+        self.scratch = scratch;
+        self.recent[recent].value = later;
+        is_apart
+    }
+
+    /// Folds what comes after long values onto them, so that each key has one operand, if its
+    /// operands fold.
+    pub(crate) fn settle(&mut self, fold: Option<&dyn Fold>) {
+        let Some(fold) = fold else { return };
+        for at in 0..self.operands.len() {
+            let Operand { hash, key, recent, .. } = self.operands[at];
+            if recent > 0 {
+                let slot = self.slot(hash, &self.bytes[key.0..key.1]);
+                self.settle_recent(fold, slot, at);
+            }
+        }
     }
 
     /// The slot of a key, or the one where it may be put.
@@ -168,7 +276,7 @@ impl Folded {
         self.bytes.extend_from_slice(value);
         let middle = begin + key.len();
         let value = (middle, middle + value.len());
-        self.operands.push(Operand { hash, key: (begin, middle), value, room: value.1 - value.0 });
+        self.operands.push(Operand { hash, key: (begin, middle), value, room: value.1 - value.0, recent: 0 });
         self.operands.len() as u32
     }
 

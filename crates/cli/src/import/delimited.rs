@@ -147,6 +147,12 @@ impl Records {
         Records { text, is_begun: true, is_ended: is_last, ..records }
     }
 
+    /// The records of what follows so many lines, by the same delimiter.
+    pub(crate) fn after(&self, lines: u64, reader: Box<dyn BufRead>) -> Records {
+        let records = Records::new(reader, self.delimiter, self.bytes_max);
+        Records { is_begun: true, line: lines + 1, ..records }
+    }
+
     /// What is between fields.
     pub(crate) fn delimiter(&self) -> u8 {
         self.delimiter

@@ -9,7 +9,9 @@
 //! files are alike. One that is followed is known by its inode only: what a rotation puts in its
 //! place may be alike, too.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::hash::Hash;
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -62,67 +64,129 @@ fn ends(file: &mut File, bytes: u64) -> std::io::Result<u128> {
     Ok(tape::hash(&ends))
 }
 
-/// Looks for a file among the records of its table. One that is followed is replaced by others of
-/// its name.
-pub(crate) fn find(
-    name: &str,
-    disk: &OnDisk,
-    entries: &[Entry],
-    is_followed: bool,
-) -> Result<Known, Failure> {
-    let is_it = |entry: &&Entry| may_be(entry, disk, is_followed);
-    let is_as_it_was = |entry: &&Entry| {
-        disk.modified > 0
-            && (entry.disk.bytes, entry.disk.modified) == (disk.bytes, disk.modified)
-            && entry.disk.ends == disk.ends
-    };
-    if let Some(entry) = entries.iter().rev().filter(is_it).find(is_as_it_was) {
-        let entry = Box::new(entry.clone());
-        return Ok(if entry.done { Known::In(entry) } else { Known::UpTo(entry) });
-    }
-    let candidates: Vec<&Entry> = entries.iter().filter(is_it).collect();
-    if candidates.is_empty() { Ok(Known::New) } else { by_content(name, candidates) }
+/// The records of the files of a table, found by what a file may have in common with them: there
+/// may be very many of both.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// By number.
+    entries: BTreeMap<u64, Entry>,
+    /// Numbers by path, by size, time and ends on disk, and by the length and the hash of what is
+    /// the beginning of their content.
+    by_path: HashMap<String, Vec<u64>>,
+    by_disk: HashMap<(u64, u64, u128), Vec<u64>>,
+    by_begin: BTreeMap<usize, HashMap<u128, Vec<u64>>>,
 }
 
-/// Whether a file may be the one of a record, by what is known without its content.
-fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
-    let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
-    let is_same = disk.inode.is_some() && entry.disk.inode == disk.inode;
-    let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
-    let has_place = entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists();
-    is_large || is_same || has_place && !is_another
+impl Records {
+    pub(crate) fn of(entries: Vec<Entry>) -> Records {
+        let mut records = Records::default();
+        entries.into_iter().for_each(|entry| records.put(entry));
+        records
+    }
+
+    /// Adds a record, or another state of it.
+    pub(crate) fn put(&mut self, entry: Entry) {
+        self.remove(entry.number);
+        let (number, begin) = (entry.number, entry.content.begin_bytes());
+        self.by_path.entry(entry.disk.path.clone()).or_default().push(number);
+        self.by_disk.entry(on_disk_of(&entry.disk)).or_default().push(number);
+        self.by_begin.entry(begin).or_default().entry(entry.content.begin).or_default().push(number);
+        self.entries.insert(number, entry);
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) {
+        let Some(entry) = self.entries.remove(&number) else { return };
+        let begin = entry.content.begin_bytes();
+        take_out(&mut self.by_path, &entry.disk.path, number);
+        take_out(&mut self.by_disk, &on_disk_of(&entry.disk), number);
+        if let Some(hashes) = self.by_begin.get_mut(&begin) {
+            take_out(hashes, &entry.content.begin, number);
+        }
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Entry> {
+        self.entries.get(&number)
+    }
+
+    /// The number of the next record.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.entries.last_key_value().map_or(1, |(number, _)| number + 1)
+    }
+
+    /// The newest record of a file at this path.
+    pub(crate) fn at_path(&self, path: &str) -> Option<&Entry> {
+        self.get(*self.by_path.get(path)?.iter().max()?)
+    }
+
+    /// Looks for a file. One that is followed is replaced by others of its name.
+    pub(crate) fn find(&self, name: &str, disk: &OnDisk, is_followed: bool) -> Result<Known, Failure> {
+        let is_it = |entry: &&Entry| may_be(entry, disk, is_followed);
+        if disk.modified > 0
+            && let Some(entry) = self.all(self.by_disk.get(&on_disk_of(disk))).rfind(is_it)
+        {
+            let entry = Box::new(entry.clone());
+            return Ok(if entry.done { Known::In(entry) } else { Known::UpTo(entry) });
+        }
+        if self.entries.is_empty() {
+            return Ok(Known::New);
+        }
+        self.find_by_content(name, is_it)
+    }
+
+    /// The records of these numbers, the oldest first.
+    fn all(&self, numbers: Option<&Vec<u64>>) -> impl DoubleEndedIterator<Item = &Entry> {
+        let mut numbers = numbers.cloned().unwrap_or_default();
+        numbers.sort_unstable();
+        numbers.into_iter().filter_map(move |number| self.entries.get(&number))
+    }
+
+    /// The records of contents that begin like this.
+    fn beginning_like<'r>(&'r self, begin: &'r [u8]) -> impl Iterator<Item = &'r Entry> {
+        let lengths =
+            self.by_begin.range(..=begin.len()).filter(|(bytes, hashes)| **bytes > 0 && !hashes.is_empty());
+        let alike = lengths.filter_map(move |(&bytes, hashes)| hashes.get(&tape::hash(&begin[..bytes])));
+        alike.flat_map(move |numbers| self.all(Some(numbers)))
+    }
+
+    fn find_by_content(&self, name: &str, is_it: impl Fn(&&Entry) -> bool) -> Result<Known, Failure> {
+        let mut source = source::open(name)?;
+        let packed = source.packed.take();
+        // What is packed and damaged is named as that.
+        let failed = |error: std::io::Error| {
+            let damage = packed.as_ref().and_then(|packed| packed.check().err());
+            damage.unwrap_or_else(|| Failure::file("read", name, &error))
+        };
+        let mut reader = source.reader;
+        let mut begin = Vec::new();
+        reader.by_ref().take(BEGIN_BYTES as u64).read_to_end(&mut begin).map_err(failed)?;
+        let mut candidates: Vec<&Entry> = self.beginning_like(&begin).filter(is_it).collect();
+        candidates.sort_by_key(|entry| (entry.content.bytes, entry.number));
+        let mut reader = std::io::Cursor::new(&begin).chain(reader);
+        let (mut tape, mut found) = (Tape::new(), None);
+        for entry in candidates {
+            if !feed_up_to(&mut tape, &mut reader, entry.content.bytes).map_err(failed)? {
+                break;
+            }
+            if tape.content() == entry.content {
+                found = Some((entry, tape.ends_line()));
+            }
+        }
+        let Some((entry, ends_line)) = found else { return Ok(Known::New) };
+        if tape.bytes() > entry.content.bytes || !entry.done {
+            return Ok(Known::UpTo(Box::new(entry.clone())));
+        }
+        let next = loop {
+            match reader.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other.map_err(failed)?.first().copied(),
+            }
+        };
+        grown(name, entry, ends_line, next)
+    }
 }
 
-fn by_content(name: &str, mut candidates: Vec<&Entry>) -> Result<Known, Failure> {
-    let mut reader = source::open(name)?.reader;
-    let failed = |error: std::io::Error| Failure::file("read", name, &error);
-    let mut begin = Vec::new();
-    reader.by_ref().take(BEGIN_BYTES as u64).read_to_end(&mut begin).map_err(failed)?;
-    candidates.retain(|entry| {
-        let bytes = entry.content.begin_bytes();
-        0 < bytes && bytes <= begin.len() && tape::hash(&begin[..bytes]) == entry.content.begin
-    });
-    candidates.sort_by_key(|entry| (entry.content.bytes, entry.number));
-    let mut reader = std::io::Cursor::new(begin).chain(reader);
-    let (mut tape, mut found) = (Tape::new(), None);
-    for entry in candidates {
-        if !feed_up_to(&mut tape, &mut reader, entry.content.bytes).map_err(failed)? {
-            break;
-        }
-        if tape.content() == entry.content {
-            found = Some((entry, tape.ends_line()));
-        }
-    }
-    let Some((entry, ends_line)) = found else { return Ok(Known::New) };
-    if tape.bytes() > entry.content.bytes || !entry.done {
-        return Ok(Known::UpTo(Box::new(entry.clone())));
-    }
-    let next = loop {
-        match reader.fill_buf() {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            other => break other.map_err(failed)?.first().copied(),
-        }
-    };
+/// What is known of a file that has all that a record of a whole one has, and then this byte.
+fn grown(name: &str, entry: &Entry, ends_line: bool, next: Option<u8>) -> Result<Known, Failure> {
     match next {
         None => Ok(Known::In(Box::new(entry.clone()))),
         Some(b'\n' | b'\r') => Ok(Known::UpTo(Box::new(entry.clone()))),
@@ -133,6 +197,29 @@ fn by_content(name: &str, mut candidates: Vec<&Entry>) -> Result<Known, Failure>
             entry.line
         ))),
     }
+}
+
+fn on_disk_of(disk: &OnDisk) -> (u64, u64, u128) {
+    (disk.bytes, disk.modified, disk.ends)
+}
+
+/// Takes a number out of those of a key.
+fn take_out<K: Hash + Eq>(numbers: &mut HashMap<K, Vec<u64>>, key: &K, number: u64) {
+    if let Some(of_key) = numbers.get_mut(key) {
+        of_key.retain(|known| *known != number);
+        if of_key.is_empty() {
+            numbers.remove(key);
+        }
+    }
+}
+
+/// Whether a file may be the one of a record, by what is known without its content.
+fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
+    let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
+    let is_same = disk.inode.is_some() && entry.disk.inode == disk.inode;
+    let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
+    let has_place = || entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists();
+    is_large || is_same || !is_another && has_place()
 }
 
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line
@@ -167,3 +254,7 @@ fn feed_up_to(tape: &mut Tape, reader: &mut impl BufRead, bytes: u64) -> std::io
     }
     Ok(true)
 }
+
+#[cfg(test)]
+#[path = "identity/tests.rs"]
+mod tests;

@@ -35,7 +35,7 @@ pub(crate) struct Ndjson {
 }
 
 /// Which requested columns no row has had.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Unseen {
     pub(crate) slots: Vec<usize>,
     /// Some names of fields that rows had instead.

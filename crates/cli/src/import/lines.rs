@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -17,7 +18,8 @@ const SYSLOG: [&str; 2] = [
     r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<program>[^:\[\s]+)(?:\[(?<pid>\d+)\])?: ?(?<message>.*)$",
 ];
 
-/// What a line looks like: the first pattern that fits takes it apart.
+/// What a line looks like: the first pattern that fits takes it apart. Those of access logs are
+/// tried on each file whose name does not say what it is, so they are made once.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     what: String,
@@ -29,12 +31,17 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Access logs in the common form.
     pub(crate) fn common() -> Pattern {
-        Pattern::of("a line of an access log (common)", &[COMMON.to_owned()], true)
+        static MADE: LazyLock<Pattern> =
+            LazyLock::new(|| Pattern::of("a line of an access log (common)", &[COMMON.to_owned()], true));
+        MADE.clone()
     }
 
     /// Access logs in the combined form.
     pub(crate) fn combined() -> Pattern {
-        Pattern::of("a line of an access log (combined)", &[COMMON.to_owned() + REST_OF_COMBINED], true)
+        static MADE: LazyLock<Pattern> = LazyLock::new(|| {
+            Pattern::of("a line of an access log (combined)", &[COMMON.to_owned() + REST_OF_COMBINED], true)
+        });
+        MADE.clone()
     }
 
     /// Syslog.
@@ -61,6 +68,12 @@ impl Pattern {
     /// Whether it fits a line.
     pub(crate) fn fits(&self, line: &str) -> bool {
         self.patterns.iter().any(|pattern| pattern.is_match(line))
+    }
+
+    /// Whether it takes lines apart as another one does.
+    pub(crate) fn is(&self, other: &Pattern) -> bool {
+        let texts = self.patterns.iter().map(Regex::as_str);
+        self.dash_is_nothing == other.dash_is_nothing && texts.eq(other.patterns.iter().map(Regex::as_str))
     }
 
     /// The names of the columns.

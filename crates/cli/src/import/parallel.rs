@@ -1,42 +1,53 @@
-//! Reading a file on all cores.
+//! Reading files on all cores.
 //!
 //! ```text
 //!   this thread          cuts pieces ── 0 1 2 3 ──>   as many threads as there are cores
-//!                                                     rows, keys, values; those of a key folded
-//!   takes them in order <── 1 0 3 2 ──────────────    (ahead.rs)
-//!   folds them together, and commits: the place up to which the file is in is the end of a piece
+//!                        of file after file           rows, keys, values; those of a key folded
+//!                                                     (ahead.rs)
+//!   takes them in order <── 1 0 3 2 ──────────────
+//!   folds them together, and commits: the place up to which a file is in is the end of a piece
 //! ```
 //!
 //! A piece begins where a line does. If the piece before it did not end with a row, its last row
 //! goes on here: the two are read again as one, by this thread. So the rows are those that are
-//! found one by one, in the same order, with the same lines.
+//! found one by one, in the same order, with the same lines. What is committed together may be of
+//! several small files.
+//!
+//! A pipe cannot be read again: the text of what is not committed is kept.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use folddb::limits::VALUE_BYTES_MAX;
 use folddb::{DynamicRules, Fold};
 
 use crate::failure::Failure;
 use crate::import::ahead::{self, Folded};
-use crate::import::mapping::Mapping;
-use crate::import::pieces::{Cut, Piece, Pieces};
+use crate::import::mapping::{Mapping, Stated};
+use crate::import::pieces::{PIECE_BYTES, Piece};
 use crate::import::row::{BadRow, Next};
-use crate::import::rows::{Rest, Rows, Seen, Template};
+use crate::import::rows::{Rows, Seen, Template};
 use crate::import::tape::Mark;
 use crate::interrupt;
 
 /// More threads than this are not used: each has pieces in memory.
 const THREADS_MAX: usize = 8;
-/// What is gathered is committed when it has this many operands, or this many bytes, or after this
-/// time.
+/// How many pieces wait to be read, or to be taken, if they are small.
+const PIECES_MAX: usize = 64;
+/// What is gathered is committed when it has this many operands, or this many bytes, or is of this
+/// many files, or after this time.
 const GATHERED_OPERANDS: usize = 1 << 16;
 const GATHERED_BYTES: usize = 4 << 20;
+const GATHERED_FILES: usize = 256;
 const GATHERED_TIME: Duration = Duration::from_millis(700);
 /// A row that goes on in later pieces is read one by one from here on.
 const TAIL_BYTES_MAX: usize = 4 << 20;
+/// How much text of a pipe is kept before it is committed.
+const KEPT_BYTES: usize = 8 << 20;
 
 /// A bad row: its line, the row as it was, and what is wrong with it.
 pub(crate) type Bad = (u64, Vec<Vec<u8>>, BadRow);
@@ -45,6 +56,17 @@ pub(crate) type Bad = (u64, Vec<Vec<u8>>, BadRow);
 #[derive(Default)]
 pub(crate) struct Gathered {
     pub(crate) folded: Folded,
+    /// The files of which they are, in their order.
+    pub(crate) files: Vec<OfFile>,
+    /// How long they are as text.
+    text_bytes: usize,
+}
+
+/// Rows of a file.
+#[derive(Default)]
+pub(crate) struct OfFile {
+    /// The number of the file.
+    pub(crate) file: usize,
     /// How many rows are folded.
     pub(crate) rows: u64,
     /// How many were read, had nothing to fold, and were not wanted (these have nothing, too).
@@ -55,23 +77,95 @@ pub(crate) struct Gathered {
     pub(crate) seen: Vec<Seen>,
     /// Up to where that is; none if reading cannot go on there.
     pub(crate) mark: Option<Mark>,
+    /// There are no more.
+    pub(crate) is_whole: bool,
 }
 
-/// How reading ended.
+/// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// All rows are read.
-    Whole,
-    /// From the last commit on, rows are to be read one by one.
+pub(crate) enum Taken {
+    /// It is in.
+    All,
+    /// Nothing of it is in: the rows are to be read one by one.
     ByOne,
 }
 
+/// What is left when reading ends before all is read: from the last commit on, the rows of the
+/// present files are to be read one by one.
+pub(crate) struct Left {
+    /// The text of a pipe from there on, as far as it is cut, and how many lines are before it,
+    /// unless that is where it began.
+    pub(crate) text: Vec<u8>,
+    pub(crate) lines: Option<u64>,
+    /// The error that comes after it.
+    pub(crate) failed: Option<io::Error>,
+}
+
+/// A piece of a file.
+pub(crate) struct Job {
+    pub(crate) piece: Piece,
+    /// The number of the file.
+    pub(crate) file: usize,
+    /// How many lines are before it, if it is the first of its file.
+    pub(crate) lines: Option<u64>,
+    pub(crate) template: Arc<Template>,
+    /// What became of it, if it is read.
+    pub(crate) done: Option<Done>,
+}
+
+/// What comes next.
+pub(crate) enum Fed {
+    Job(Box<Job>),
+    /// Nothing has arrived for a moment.
+    Wait,
+    /// The next file can be opened once all that came before is committed.
+    Settle,
+    /// The present file cannot be read in pieces from here on.
+    ByOne,
+    /// It cannot be read on.
+    Broken(Arc<Template>, io::Error),
+    /// The next one cannot be opened.
+    Failed(Failure),
+    /// There are no more.
+    End,
+}
+
+/// The files that are read.
+pub(crate) trait Files {
+    /// What comes next.
+    fn next(&mut self) -> Fed;
+
+    /// Commits rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn take(&mut self, gathered: &mut Gathered) -> Result<Taken, Failure>;
+
+    /// Whether the present file cannot be read again.
+    fn is_pipe(&self) -> bool;
+}
+
 /// How rows are read.
-pub(crate) struct Way<'a> {
-    pub(crate) template: Template,
-    pub(crate) rules: &'a DynamicRules,
+pub(crate) struct Way {
+    pub(crate) stated: Arc<Stated>,
+    pub(crate) rules: DynamicRules,
     /// Bad rows are needed as they were in the file.
     pub(crate) keeps_raw: bool,
+}
+
+impl Way {
+    /// The fold, if rows may be folded here.
+    fn fold(&self) -> Option<&dyn Fold> {
+        self.rules.fold().map(|fold| &**fold).filter(|_| ahead::folds(&self.rules))
+    }
+
+    /// Finds the columns of a file.
+    ///
+    /// # Errors
+    /// It does not have them.
+    pub(crate) fn bind(&self, rows: &mut Rows) -> Result<Mapping, Failure> {
+        Mapping::bind(&self.stated, self.rules.as_table_rules(), rows)
+    }
 }
 
 /// How many threads read.
@@ -81,120 +175,154 @@ pub(crate) fn threads() -> usize {
 
 /// What became of a piece.
 #[derive(Default)]
-struct Done {
+pub(crate) struct Done {
     folded: Folded,
     rows: u64,
     read: u64,
     empty: u64,
     unwanted: u64,
     bad: Vec<Bad>,
-    seen: Seen,
+    pub(crate) seen: Seen,
     /// How much of its text are rows, and how many lines.
     passed: usize,
-    lines: u64,
+    pub(crate) lines: u64,
     text: Vec<u8>,
     /// It could not be read: one by one the error is found where it is.
     failed: bool,
 }
 
+/// Reads rows, up to the end of what is there or to where it is enough.
+pub(crate) fn read_rows(
+    way: &Way,
+    mapping: &mut Mapping,
+    rows: &mut Rows,
+    is_enough: impl Fn(&Rows) -> bool,
+) -> Done {
+    let (fold, mut done) = (way.fold(), Done::default());
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    while !is_enough(rows) {
+        let filled = match rows.advance() {
+            Ok(Next::End | Next::Wait) => break,
+            Ok(Next::Bad(bad)) => Err(bad),
+            Ok(Next::Row) => match mapping.wants(rows) {
+                Ok(true) => mapping.fill(rows, &way.rules, &mut key, &mut value),
+                Ok(false) => {
+                    done.unwanted += 1;
+                    Ok(false)
+                }
+                Err(bad) => Err(bad),
+            },
+            Err(_) => {
+                done.failed = true;
+                break;
+            }
+        };
+        done.read += 1;
+        match filled {
+            // It is written alone, by whoever reads one by one.
+            Ok(true) if value.len() > VALUE_BYTES_MAX => {
+                done.failed = true;
+                break;
+            }
+            Ok(true) => {
+                done.rows += 1;
+                done.folded.push(fold, &key, &value);
+            }
+            Ok(false) => done.empty += 1,
+            Err(bad) => {
+                let raw = if way.keeps_raw { rows.raw() } else { Vec::new() };
+                done.bad.push((rows.line(), raw, bad));
+            }
+        }
+    }
+    done.folded.settle(fold);
+    done
+}
+
 /// Reads pieces.
-struct Reader<'a> {
-    way: &'a Way<'a>,
-    fold: Option<&'a dyn Fold>,
-    mapping: Mapping,
+struct Reader<'w> {
+    way: &'w Way,
+    /// What was found out about the columns of files like the last one.
+    found: Option<(Arc<Template>, Mapping)>,
 }
 
 impl Reader<'_> {
-    fn read(&mut self, text: Vec<u8>, begins: bool, is_last: bool) -> Done {
-        let mut rows = self.way.template.rows(text, begins, is_last);
-        let mut done = Done::default();
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        loop {
-            let filled = match rows.advance() {
-                Ok(Next::End | Next::Wait) => break,
-                Ok(Next::Bad(bad)) => Err(bad),
-                Ok(Next::Row) => match self.mapping.wants(&rows) {
-                    Ok(true) => self.mapping.fill(&rows, self.way.rules, &mut key, &mut value),
-                    Ok(false) => {
-                        done.unwanted += 1;
-                        Ok(false)
-                    }
-                    Err(bad) => Err(bad),
-                },
-                Err(_) => {
-                    done.failed = true;
-                    break;
-                }
-            };
-            done.read += 1;
-            match filled {
-                Ok(true) => {
-                    done.rows += 1;
-                    done.folded.push(self.fold, &key, &value);
-                }
-                Ok(false) => done.empty += 1,
-                Err(bad) => done.bad.push((rows.line(), self.raw(&rows), bad)),
-            }
+    /// Reads a text that begins where a piece does.
+    fn read(&mut self, template: &Arc<Template>, text: Vec<u8>, begins: bool, is_last: bool) -> Done {
+        let mut rows = template.rows(text, begins, is_last);
+        self.found.take_if(|(known, _)| !known.is_like(template));
+        if self.found.is_none() {
+            // It was possible when the file was opened.
+            self.found = self.way.bind(&mut rows).ok().map(|mapping| (Arc::clone(template), mapping));
         }
+        let Some((_, mapping)) = &mut self.found else {
+            return Done { failed: true, ..Done::default() };
+        };
+        let mut done = read_rows(self.way, mapping, &mut rows, |_| false);
         (done.passed, done.lines) = rows.passed();
         done.seen = rows.take_seen();
         done.text = rows.into_text();
         done
     }
-
-    fn raw(&self, rows: &Rows) -> Vec<Vec<u8>> {
-        if self.way.keeps_raw { rows.raw() } else { Vec::new() }
-    }
 }
 
-/// Reads what is left of a file; `take` commits rows, and says whether reading goes on like this.
-/// There is a mapping for each thread, and one for this thread.
+/// Reads files, on so many threads besides this one. What is left is to be read one by one; none if
+/// all is in.
 ///
 /// # Errors
 /// Ctrl-C, a failing file, and those of `take`. The rows before are committed.
-pub(crate) fn read(
-    rest: Rest,
-    way: &Way<'_>,
-    mut mappings: Vec<Mapping>,
-    take: impl FnMut(&mut Gathered) -> Result<Ended, Failure>,
-) -> Result<Ended, Failure> {
-    let fold = if ahead::folds(way.rules) { way.rules.fold().map(|fold| &**fold) } else { None };
-    let Some(mapping) = mappings.pop() else { return Ok(Ended::ByOne) };
-    let lines = rest.lines;
-    let order = Order {
-        reader: Reader { way, fold, mapping },
-        take,
-        gathered: Gathered::default(),
-        since: Instant::now(),
-        next: 0,
-        waiting: BTreeMap::new(),
-        tail: Vec::new(),
-        lines,
-    };
-    let ahead_max = mappings.len() + 2;
-    let (to_threads, pieces) = mpsc::sync_channel::<Piece>(ahead_max);
-    let (done, from_threads) = mpsc::sync_channel(ahead_max);
-    let pieces = Mutex::new(pieces);
+pub(crate) fn read(files: &mut impl Files, way: &Way, threads: usize) -> Result<Option<Left>, Failure> {
+    let (to_threads, jobs) = mpsc::sync_channel::<Sent>(PIECES_MAX);
+    let (done, from_threads) = mpsc::sync_channel(PIECES_MAX);
+    let jobs = Mutex::new(jobs);
     std::thread::scope(|scope| {
-        for mapping in mappings {
-            let (pieces, done) = (&pieces, done.clone());
-            scope.spawn(move || work(Reader { way, fold, mapping }, pieces, &done));
+        for _ in 0..threads {
+            let (jobs, done) = (&jobs, done.clone());
+            scope.spawn(move || work(Reader { way, found: None }, jobs, &done));
         }
         drop(done);
-        let threads = Threads { to: to_threads, from: from_threads, in_flight: 0, ahead_max };
-        order.read(Pieces::of(rest), threads)
+        let bytes_max = (threads + 2) * PIECE_BYTES;
+        let threads = Threads { to: to_threads, from: from_threads, in_flight: 0, bytes: 0, bytes_max };
+        let order = Order {
+            reader: Reader { way, found: None },
+            files,
+            threads,
+            gathered: Gathered::default(),
+            since: Instant::now(),
+            written: 0,
+            number: 0,
+            next: 0,
+            waiting: BTreeMap::new(),
+            tail: Vec::new(),
+            lines: 0,
+            kept: Vec::new(),
+            kept_lines: None,
+            stop: None,
+        };
+        order.read()
     })
 }
 
-fn work(mut reader: Reader<'_>, pieces: &Mutex<Receiver<Piece>>, done: &SyncSender<(Piece, Done)>) {
+/// A job with its place in the order.
+struct Sent {
+    number: u64,
+    job: Box<Job>,
+    /// How long its text is, and that text, if it cannot be read again.
+    bytes: usize,
+    kept: Vec<u8>,
+}
+
+fn work(mut reader: Reader<'_>, jobs: &Mutex<Receiver<Sent>>, done: &SyncSender<(Sent, Done)>) {
     loop {
-        let next = pieces.lock().map(|pieces| pieces.recv());
-        let Ok(Ok(mut piece)) = next else { return };
-        let text = std::mem::take(&mut piece.text);
+        let next = jobs.lock().map(|jobs| jobs.recv());
+        let Ok(Ok(mut sent)) = next else { return };
+        let Piece { text, begins, is_last, .. } = &mut sent.job.piece;
+        let (text, begins, is_last) = (std::mem::take(text), *begins, *is_last);
+        let template = &sent.job.template;
         // What panics here does so again when rows are read one by one, and ends the program there.
-        let read = panic::catch_unwind(AssertUnwindSafe(|| reader.read(text, piece.begins, piece.is_last)));
+        let read = panic::catch_unwind(AssertUnwindSafe(|| reader.read(template, text, begins, is_last)));
         let read = read.unwrap_or_else(|_| Done { failed: true, ..Done::default() });
-        if done.send((piece, read)).is_err() {
+        if done.send((sent, read)).is_err() {
             return;
         }
     }
@@ -202,34 +330,44 @@ fn work(mut reader: Reader<'_>, pieces: &Mutex<Receiver<Piece>>, done: &SyncSend
 
 /// The threads that read pieces.
 struct Threads {
-    to: SyncSender<Piece>,
-    from: Receiver<(Piece, Done)>,
+    to: SyncSender<Sent>,
+    from: Receiver<(Sent, Done)>,
     in_flight: usize,
-    ahead_max: usize,
+    /// How long the pieces are that are in flight or wait.
+    bytes: usize,
+    bytes_max: usize,
 }
 
 /// Puts the pieces in their order.
-struct Order<'a, T> {
+struct Order<'a, F> {
     reader: Reader<'a>,
-    take: T,
+    files: &'a mut F,
+    threads: Threads,
     gathered: Gathered,
     /// When gathering began.
     since: Instant,
-    /// The piece that is next.
+    /// How many rows are committed.
+    written: u64,
+    /// How many pieces are cut, and which one is to be taken next.
+    number: u64,
     next: u64,
-    waiting: BTreeMap<u64, (Piece, Done)>,
+    waiting: BTreeMap<u64, (Sent, Done)>,
     /// The beginning of a row that goes on in the next piece.
     tail: Vec<u8>,
     /// How many lines are before the next piece, or the tail.
     lines: u64,
+    /// The text of a pipe that is not committed, and the lines before it.
+    kept: Vec<u8>,
+    kept_lines: Option<u64>,
+    /// Why no more is read for now.
+    stop: Option<Fed>,
 }
 
-impl<T: FnMut(&mut Gathered) -> Result<Ended, Failure>> Order<'_, T> {
-    fn read(mut self, mut pieces: Pieces, mut threads: Threads) -> Result<Ended, Failure> {
-        let ended = self.read_pieces(&mut pieces, &mut threads);
-        match ended {
-            Ok(Ended::ByOne) => Ok(Ended::ByOne), // what is gathered is read again
-            Ok(Ended::Whole) => self.commit(),
+impl<F: Files> Order<'_, F> {
+    fn read(mut self) -> Result<Option<Left>, Failure> {
+        match self.read_all() {
+            Ok(Taken::ByOne) => self.left().map(Some), // what is gathered is read again
+            Ok(Taken::All) => Ok(None),
             Err(failure) => match self.commit() {
                 Ok(_) | Err(Failure::Interrupted) => Err(failure),
                 Err(other) => Err(other),
@@ -237,90 +375,192 @@ impl<T: FnMut(&mut Gathered) -> Result<Ended, Failure>> Order<'_, T> {
         }
     }
 
-    fn read_pieces(&mut self, pieces: &mut Pieces, threads: &mut Threads) -> Result<Ended, Failure> {
-        let (mut is_ended, mut failed) = (false, None);
+    fn read_all(&mut self) -> Result<Taken, Failure> {
         loop {
             interrupt::check()?;
-            while !is_ended && threads.in_flight + self.waiting.len() < threads.ahead_max {
-                match pieces.next() {
-                    Ok(Cut::Piece(piece)) => {
-                        threads.in_flight += 1;
-                        threads.to.send(piece).map_err(|_| lost())?;
-                    }
-                    Ok(Cut::End) => is_ended = true,
-                    Ok(Cut::NoLine) => return Ok(Ended::ByOne),
-                    Err(error) => (is_ended, failed) = (true, Some(error)),
+            if matches!(self.stop, None | Some(Fed::Wait)) {
+                self.stop = self.send()?;
+            }
+            if self.threads.in_flight > 0 {
+                self.receive()?;
+                if self.take_waiting()? == Taken::ByOne {
+                    return Ok(Taken::ByOne);
                 }
+                continue;
             }
-            if threads.in_flight == 0 && self.waiting.is_empty() {
-                return match failed {
-                    None => Ok(Ended::Whole),
-                    Some(error) => Err(self.reader.way.template.failed(self.lines, &error)),
-                };
+            // Nothing is in flight, and nothing waits. What came before an end, or a failure, is in
+            // first.
+            let is_due =
+                self.since.elapsed() >= GATHERED_TIME || !matches!(self.stop, None | Some(Fed::Wait));
+            if is_due && self.commit()? == Taken::ByOne {
+                return Ok(Taken::ByOne);
             }
-            let (piece, done) = threads.from.recv().map_err(|_| lost())?;
-            threads.in_flight -= 1;
-            self.waiting.insert(piece.number, (piece, done));
-            while let Some((piece, done)) = self.waiting.remove(&self.next) {
-                self.next += 1;
-                if self.add(&piece, done)? == Ended::ByOne {
-                    return Ok(Ended::ByOne);
+            match self.stop.take() {
+                None | Some(Fed::Job(_) | Fed::Wait | Fed::Settle) => {}
+                Some(Fed::ByOne) => return Ok(Taken::ByOne),
+                Some(Fed::Broken(template, error)) => return Err(template.failed(self.lines, &error)),
+                Some(Fed::Failed(failure)) => return Err(failure),
+                Some(Fed::End) => return Ok(Taken::All),
+            }
+        }
+    }
+
+    /// Gives pieces to the threads, as many as there is room for; what stops that otherwise.
+    fn send(&mut self) -> Result<Option<Fed>, Failure> {
+        loop {
+            let Threads { in_flight, bytes, bytes_max, .. } = self.threads;
+            let has_room = bytes < bytes_max && in_flight + self.waiting.len() < PIECES_MAX;
+            if !has_room {
+                return Ok(None);
+            }
+            let mut job = match self.files.next() {
+                Fed::Job(job) => job,
+                stop => return Ok(Some(stop)),
+            };
+            let kept = if self.files.is_pipe() { job.piece.text.clone() } else { Vec::new() };
+            let bytes = job.piece.text.len();
+            self.threads.bytes += bytes;
+            let (number, done) = (self.number, job.done.take());
+            self.number += 1;
+            let sent = Sent { number, job, bytes, kept };
+            match done {
+                Some(done) => {
+                    self.waiting.insert(number, (sent, done));
+                    if self.threads.in_flight == 0 && self.take_waiting()? == Taken::ByOne {
+                        return Ok(Some(Fed::ByOne));
+                    }
+                }
+                None => {
+                    self.threads.in_flight += 1;
+                    self.threads.to.send(sent).map_err(|_| lost())?;
                 }
             }
         }
+    }
+
+    /// Waits for a piece that is read.
+    fn receive(&mut self) -> Result<(), Failure> {
+        let (sent, done) = self.threads.from.recv().map_err(|_| lost())?;
+        self.threads.in_flight -= 1;
+        self.waiting.insert(sent.number, (sent, done));
+        Ok(())
+    }
+
+    /// Adds the rows of all pieces that are next.
+    fn take_waiting(&mut self) -> Result<Taken, Failure> {
+        while let Some((sent, done)) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            if self.add(sent, done)? == Taken::ByOne {
+                return Ok(Taken::ByOne);
+            }
+        }
+        Ok(Taken::All)
     }
 
     /// Adds the rows of the next piece.
-    fn add(&mut self, piece: &Piece, mut done: Done) -> Result<Ended, Failure> {
-        if !self.tail.is_empty() {
+    fn add(&mut self, sent: Sent, mut done: Done) -> Result<Taken, Failure> {
+        let Sent { job, bytes, kept, .. } = sent;
+        self.threads.bytes -= bytes;
+        if self.gathered.files.last().is_none_or(|last| last.file != job.file) {
+            self.gathered.files.push(OfFile { file: job.file, ..OfFile::default() });
+        }
+        if let Some(lines) = job.lines {
+            (self.lines, self.kept_lines) = (lines, None);
+            self.tail.clear();
+        }
+        self.kept_lines.get_or_insert(self.lines);
+        self.kept.extend_from_slice(&kept);
+        if !done.failed && !self.tail.is_empty() {
             let mut text = std::mem::take(&mut self.tail);
             text.extend_from_slice(&done.text);
-            done = self.reader.read(text, false, piece.is_last);
+            done = self.reader.read(&job.template, text, false, job.piece.is_last);
         }
         if done.failed {
-            return Ok(Ended::ByOne);
+            return Ok(Taken::ByOne);
         }
-        self.gather(&done);
+        let mark = self.gather(&job, done);
+        let is_whole = job.piece.is_last;
+        if let Some(of_file) = self.gathered.files.last_mut() {
+            (of_file.mark, of_file.is_whole) = (mark, is_whole);
+        }
+        self.gathered.text_bytes += bytes;
+        if self.tail.len() > TAIL_BYTES_MAX {
+            return Ok(Taken::ByOne);
+        }
+        if self.is_enough(is_whole) { self.commit() } else { Ok(Taken::All) }
+    }
+
+    /// Adds what became of a piece; the place behind it, if reading can go on there.
+    fn gather(&mut self, job: &Job, mut done: Done) -> Option<Mark> {
         let lines = self.lines;
-        self.gathered.bad.extend(done.bad.into_iter().map(|(line, raw, bad)| {
-            let line = lines + line;
-            (line, raw, bad.on_line(line))
-        }));
-        self.gathered.seen.push(done.seen.after(lines));
         self.lines += done.lines;
+        self.gathered.folded.add(self.reader.way.fold(), &done.folded);
+        if let Some(of_file) = self.gathered.files.last_mut() {
+            of_file.rows += done.rows;
+            of_file.read += done.read;
+            of_file.empty += done.empty;
+            of_file.unwanted += done.unwanted;
+            of_file.bad.extend(done.bad.into_iter().map(|(line, raw, bad)| {
+                let line = lines + line;
+                (line, raw, bad.on_line(line))
+            }));
+            of_file.seen.push(done.seen.after(lines));
+        }
         if done.passed < done.text.len() {
             self.tail = done.text.split_off(done.passed);
-            self.gathered.mark = None;
-        } else {
-            self.gathered.mark = Some(self.reader.way.template.mark(piece.content, self.lines));
+            return None;
         }
-        if self.tail.len() > TAIL_BYTES_MAX {
-            return Ok(Ended::ByOne);
-        }
-        let folded = &self.gathered.folded;
-        // Rows that do not fold are committed piece by piece.
-        let is_enough = self.reader.fold.is_none()
-            || folded.len() >= GATHERED_OPERANDS
-            || folded.len_bytes() >= GATHERED_BYTES;
-        if is_enough || self.since.elapsed() >= GATHERED_TIME { self.commit() } else { Ok(Ended::Whole) }
+        Some(job.template.mark(job.piece.content, self.lines))
     }
 
-    fn gather(&mut self, done: &Done) {
-        let gathered = &mut self.gathered;
-        gathered.rows += done.rows;
-        gathered.read += done.read;
-        gathered.empty += done.empty;
-        gathered.unwanted += done.unwanted;
-        gathered.folded.add(self.reader.fold, &done.folded);
+    /// Whether what is gathered is to be committed; a file has ended, or not.
+    fn is_enough(&self, has_ended: bool) -> bool {
+        let Gathered { folded, files, text_bytes } = &self.gathered;
+        let is_large = match self.reader.way.fold() {
+            Some(_) => folded.len() >= GATHERED_OPERANDS || folded.len_bytes() >= GATHERED_BYTES,
+            None => *text_bytes >= PIECE_BYTES,
+        };
+        // The first file decides alone whether the command line fits the files.
+        let is_first = has_ended && self.written == 0;
+        let is_much = files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES;
+        is_large || is_first || is_much || self.since.elapsed() >= GATHERED_TIME
     }
 
-    fn commit(&mut self) -> Result<Ended, Failure> {
-        let ended = (self.take)(&mut self.gathered);
-        let mut folded = std::mem::take(&mut self.gathered.folded);
-        folded.clear();
-        self.gathered = Gathered { folded, mark: self.gathered.mark, ..Gathered::default() };
-        self.since = Instant::now();
-        ended
+    fn commit(&mut self) -> Result<Taken, Failure> {
+        if self.gathered.files.is_empty() {
+            return Ok(Taken::All);
+        }
+        let rows: u64 = self.gathered.files.iter().map(|of_file| of_file.rows).sum();
+        self.gathered.folded.settle(self.reader.way.fold());
+        let taken = self.files.take(&mut self.gathered);
+        let mut gathered = std::mem::take(&mut self.gathered);
+        if let Ok(Taken::All) = taken {
+            self.written += rows;
+            (self.kept_lines, self.since) = (Some(self.lines), Instant::now());
+            self.kept.clear();
+            if self.files.is_pipe() {
+                self.kept.extend_from_slice(&self.tail);
+            }
+        }
+        gathered.folded.clear();
+        self.gathered.folded = gathered.folded;
+        taken
+    }
+
+    /// What is not committed.
+    fn left(mut self) -> Result<Left, Failure> {
+        while self.threads.in_flight > 0 {
+            self.receive()?;
+        }
+        let mut text = self.kept;
+        for (sent, _) in self.waiting.values() {
+            text.extend_from_slice(&sent.kept);
+        }
+        let failed = match self.stop {
+            Some(Fed::Broken(_, error)) => Some(error),
+            _ => None,
+        };
+        Ok(Left { text, lines: self.kept_lines, failed })
     }
 }
 

@@ -29,8 +29,6 @@ pub(crate) struct Rows {
     /// The line on which the present row begins, from 1.
     line: u64,
     form: Form,
-    /// The place up to which others have read it, if they have.
-    settled: Option<Option<Mark>>,
 }
 
 /// What makes rows of a piece of a file.
@@ -126,7 +124,7 @@ impl Rows {
                 Form::Ndjson(Ndjson::new(reader, Vec::new(), format == InputFormat::Logfmt))
             }
         };
-        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form, settled: None })
+        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form })
     }
 
     /// What makes rows of its pieces.
@@ -193,11 +191,6 @@ impl Rows {
         }
     }
 
-    /// Others have read it up to this place; reading cannot go on there, if none is known.
-    pub(crate) fn settle(&mut self, mark: Option<Mark>) {
-        self.settled = Some(mark);
-    }
-
     /// Adds what was noted about the fields of a piece.
     pub(crate) fn add_seen(&mut self, piece: &Seen) {
         match &mut self.form {
@@ -250,9 +243,6 @@ impl Rows {
 
     /// The place behind the present row; none if reading cannot go on there.
     pub(crate) fn mark(&mut self) -> Option<Mark> {
-        if let Some(settled) = self.settled {
-            return settled;
-        }
         match &mut self.form {
             Form::Delimited(form) if !form.pending.is_empty() || form.records.is_inside_line() => None,
             Form::Delimited(form) => {
@@ -380,16 +370,22 @@ impl Rows {
     /// A sentence about requested fields, except some, that no line of JSON has had, if there are
     /// any.
     pub(crate) fn missing_fields(&self, but: &[String]) -> Option<String> {
+        self.missing_with(&[], but)
+    }
+
+    /// The same, with what is noted about pieces.
+    pub(crate) fn missing_with(&self, pieces: &[Seen], but: &[String]) -> Option<String> {
         let Form::Ndjson(form) = &self.form else { return None };
-        let missing =
-            form.unseen.slots.iter().map(|&slot| &form.columns[slot]).filter(|name| !but.contains(name));
-        let names: Vec<&str> = form.unseen.names.iter().map(String::as_str).collect();
+        let mut unseen = form.unseen.clone();
+        pieces.iter().for_each(|piece| unseen.add(&piece.unseen));
+        let missing = unseen.slots.iter().map(|&slot| &form.columns[slot]).filter(|name| !but.contains(name));
+        let names: Vec<&str> = unseen.names.iter().map(String::as_str).collect();
         let told: Vec<String> =
             missing.map(|name| format!("`{name}` ({})", human::suggestion(name, &names))).collect();
-        if told.is_empty() || form.unseen.rows == 0 {
+        if told.is_empty() || unseen.rows == 0 {
             return None;
         }
-        let rows = human::plural(form.unseen.rows, "row");
+        let rows = human::plural(unseen.rows, "row");
         Some(format!("none of the {rows} of {} has a field {}", self.source_name, told.join(", ")))
     }
 
@@ -429,6 +425,24 @@ impl Rows {
 }
 
 impl Template {
+    /// Whether columns have the same slots in files like this and like another one, and fields mean
+    /// the same.
+    pub(crate) fn is_like(&self, other: &Template) -> bool {
+        self.nulls == other.nulls && self.form.is_like(&other.form)
+    }
+
+    /// The rows of what is left of a pipe, after so many lines.
+    pub(crate) fn rows_after(&self, lines: u64, reader: Box<dyn BufRead>) -> Rows {
+        let mut rows = self.rows(Vec::new(), lines == 0, false);
+        rows.line = lines;
+        match &mut rows.form {
+            Form::Delimited(form) => form.records = form.records.after(lines, reader),
+            Form::Ndjson(form) => form.reader = reader,
+            Form::Lines(form) => form.reader = reader,
+        }
+        rows
+    }
+
     /// The rows of a piece of the file, which begins and ends with a line. If it is not the last
     /// one, the row that follows has not arrived yet.
     pub(crate) fn rows(&self, text: Vec<u8>, begins: bool, is_last: bool) -> Rows {
@@ -450,7 +464,7 @@ impl Template {
             }
         };
         let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
-        Rows { source_name, nulls, line: 0, form, settled: None }
+        Rows { source_name, nulls, line: 0, form }
     }
 
     /// The error of a file that cannot be read on.
@@ -463,6 +477,23 @@ impl Template {
         match self.form {
             TemplateForm::Delimited { .. } => Mark { content, line: lines + 1 },
             TemplateForm::Ndjson { .. } | TemplateForm::Lines(_) => Mark { content, line: lines },
+        }
+    }
+}
+
+impl TemplateForm {
+    fn is_like(&self, other: &TemplateForm) -> bool {
+        match (self, other) {
+            (
+                TemplateForm::Delimited { delimiter, columns },
+                TemplateForm::Delimited { delimiter: other, columns: of_other },
+            ) => delimiter == other && columns == of_other,
+            (
+                TemplateForm::Ndjson { columns, is_logfmt },
+                TemplateForm::Ndjson { columns: of_other, is_logfmt: other },
+            ) => is_logfmt == other && columns == of_other,
+            (TemplateForm::Lines(pattern), TemplateForm::Lines(other)) => pattern.is(other),
+            _ => false,
         }
     }
 }

@@ -204,6 +204,11 @@ impl<'a> Sink<'a> {
         self.left + loaded + self.waiting.rows.len() as u64
     }
 
+    /// Rows that are read are not written.
+    pub(crate) fn leave(&mut self, rows: u64) {
+        self.left += rows;
+    }
+
     /// The rows that the store refused since the last call.
     pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
         std::mem::take(&mut self.refused)
@@ -269,8 +274,8 @@ impl<'a> Sink<'a> {
         done
     }
 
-    /// Commits rows that are folded, at once. False if the store refuses one of them: then none is
-    /// in.
+    /// Commits rows that are folded, at once, with the records of their files, the last of which is
+    /// the present one. False if the store refuses one of the rows: then none is in.
     ///
     /// # Errors
     /// A failure that is not that of a row.
@@ -278,12 +283,12 @@ impl<'a> Sink<'a> {
         &mut self,
         folded: &Folded,
         rows: u64,
-        reached: &Reached,
+        entries: &[Entry],
     ) -> Result<bool, Failure> {
-        if rows == 0 {
-            return Ok(true);
+        if rows == 0 && self.table.is_none() {
+            return Ok(true); // nothing is made for no rows
         }
-        match self.make().and_then(|()| self.put_folded(folded, rows, reached)) {
+        match self.make().and_then(|()| self.put_folded(folded, rows, entries)) {
             Ok(()) => Ok(true),
             Err(Failure::Store(error)) if is_of_a_row(&error) => Ok(false),
             Err(failure) => {
@@ -293,7 +298,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    fn put_folded(&mut self, folded: &Folded, rows: u64, reached: &Reached) -> Result<(), Failure> {
+    fn put_folded(&mut self, folded: &Folded, rows: u64, entries: &[Entry]) -> Result<(), Failure> {
+        self.entry = entries.last().cloned();
         self.open_ledger()?;
         let Into { lifetime, durability, .. } = self.into;
         let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
@@ -301,14 +307,14 @@ impl<'a> Sink<'a> {
         for (key, value) in folded.iter() {
             batch.write(&table, self.op, key, value);
         }
-        let mut entry = self.entry.clone();
-        if let (Some(ledger), Some(entry)) = (&self.ledger, &mut entry) {
-            advance(entry, reached);
-            entry.rows += rows;
-            ledger.note(batch, self.into.table, entry)?;
+        for entry in entries {
+            if let Some(ledger) = &self.ledger {
+                ledger.note(batch, self.into.table, entry)?;
+            }
         }
-        batch.commit(durability)?;
-        self.entry = entry;
+        if !batch.is_empty() {
+            batch.commit(durability)?;
+        }
         self.written += rows;
         Ok(())
     }
@@ -476,7 +482,7 @@ impl Waiting {
 }
 
 /// The record of a file that was read up to here.
-fn advance(entry: &mut Entry, reached: &Reached) {
+pub(crate) fn advance(entry: &mut Entry, reached: &Reached) {
     let Reached { mark, counts } = reached;
     match mark {
         Some(mark) => {

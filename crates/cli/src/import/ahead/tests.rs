@@ -43,6 +43,7 @@ proptest! {
     #[test]
     fn folded_rows_are_as_rows_one_by_one(
         rows in prop::collection::vec((0u32..300, 0u32..5000), 0..600),
+        keys in 1u32..300,
         group in 1usize..400,
         which in 0usize..6,
     ) {
@@ -57,13 +58,15 @@ proptest! {
             bytes
         };
         let rows: Vec<(Vec<u8>, Vec<u8>)> =
-            rows.iter().map(|&(key, n)| (format!("key {key}").into_bytes(), read(n))).collect();
+            rows.iter().map(|&(key, n)| (format!("key {}", key % keys).into_bytes(), read(n))).collect();
         let mut all = Folded::default();
         for rows in rows.chunks(group) {
             let mut some = Folded::default();
             rows.iter().for_each(|(key, value)| some.push(Some(&*fold), key, value));
+            some.settle(Some(&*fold));
             all.add(Some(&*fold), &some);
         }
+        all.settle(Some(&*fold));
         let held: BTreeMap<Vec<u8>, Vec<u8>> =
             all.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
         prop_assert_eq!(held.len(), all.len(), "one operand for each key");
@@ -109,6 +112,7 @@ fn a_value_that_becomes_long_is_left_and_another_one_begins() {
     for n in 0..20_000 {
         all.push(Some(&*fold), b"k", &operand(&*fold, &format!("member {n}")));
     }
+    all.settle(Some(&*fold));
     assert!(all.len() > 1 && all.len() < 20, "{}", all.len());
     assert!(all.iter().all(|(_, value)| value.len() <= FOLDED_BYTES_MAX));
 }
@@ -123,4 +127,24 @@ fn it_is_done_where_only_the_value_of_a_key_is_kept() {
     assert!(!folds(sums().keep("forever".parse().unwrap())), "each row is an event of the past");
     assert!(!folds(sums().delete_when(&0u64.to_le_bytes())));
     assert!(!folds(TableRules::new(KeyCodec::Utf8).fold("append")), "operands are joined by the store");
+}
+
+/// Rows after a long value are folded with one another before they are folded onto it; one that
+/// does not fold comes after them.
+#[test]
+fn rows_after_a_long_value_keep_their_order() {
+    let fold = fold_of("hll:12");
+    let mut all = Folded::default();
+    let member = |n: u32| operand(&*fold, &format!("m{n}"));
+    (0..1000).for_each(|n| all.push(Some(&*fold), b"k", &member(n)));
+    all.push(Some(&*fold), b"k", b"no sketch at all");
+    (1000..2000).for_each(|n| all.push(Some(&*fold), b"k", &member(n)));
+    all.settle(Some(&*fold));
+    let held: Vec<Vec<u8>> = all.iter().map(|(_, value)| value.to_vec()).collect();
+    let rows = |from, to| (from..to).map(|n| (b"k".to_vec(), member(n))).collect::<Vec<_>>();
+    let one = |from, to| by_one(&*fold, &rows(from, to))[&b"k"[..]].clone();
+    assert_eq!(held.len(), 3);
+    assert_eq!(held[0], one(0, 1000));
+    assert_eq!(held[1], b"no sketch at all");
+    assert_eq!(held[2], one(1000, 2000));
 }

@@ -20,11 +20,12 @@ fn cut(text: Vec<u8>, fails: bool) -> (Vec<(Vec<u8>, bool)>, &'static str) {
     loop {
         match pieces.next() {
             Ok(Cut::Piece(piece)) => {
-                assert_eq!(piece.number, found.len() as u64);
+                assert_eq!(piece.begins, found.is_empty());
                 found.push((piece.text, piece.is_last));
             }
             Ok(Cut::End) => return (found, "end"),
             Ok(Cut::NoLine) => return (found, "no line"),
+            Ok(Cut::Wait) => return (found, "wait"),
             Err(_) => return (found, "failed"),
         }
     }
@@ -64,6 +65,35 @@ fn a_text_without_lines_is_not_cut() {
     let mut text = lines(PIECE_BYTES);
     text.extend(vec![b'x'; PIECE_BYTES_MAX + 2 * PIECE_BYTES]);
     assert_eq!(cut(text, false).1, "no line");
+}
+
+/// A pipe that has had nothing for a moment: whole lines are a piece, and the rest waits.
+#[test]
+fn whole_lines_of_a_pipe_are_a_piece_when_nothing_follows() {
+    struct Slow(Vec<&'static [u8]>);
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let chunk = self.0.pop().unwrap_or_default();
+            if chunk == b"-" {
+                return Err(std::io::ErrorKind::WouldBlock.into());
+            }
+            buffer[..chunk.len()].copy_from_slice(chunk);
+            Ok(chunk.len())
+        }
+    }
+    let reader = Box::new(BufReader::new(Slow(vec![b"c\n", b"-", b"-", b"c,", b"-", b"a\nb\nc", b"-"])));
+    let mut pieces = Pieces::of(Rest { text: Vec::new(), reader, tape: Tape::new(), lines: 0 });
+    let mut told = Vec::new();
+    for _ in 0..7 {
+        told.push(match pieces.next() {
+            Ok(Cut::Piece(piece)) => String::from_utf8(piece.text).expect("text"),
+            Ok(Cut::Wait) => "wait".to_owned(),
+            Ok(Cut::NoLine) => "no line".to_owned(),
+            Ok(Cut::End) => "end".to_owned(),
+            Err(error) => panic!("{error}"),
+        });
+    }
+    assert_eq!(told, ["wait", "a\nb\n", "wait", "wait", "cc,c\n", "end", "end"]);
 }
 
 trait Texts {

@@ -1,0 +1,79 @@
+use std::fs;
+
+use super::*;
+
+/// The record of a file that is in as it is now.
+fn entry_of(name: &str, number: u64) -> Entry {
+    let mut tape = Tape::new();
+    tape.feed(&fs::read(name).unwrap());
+    let disk = on_disk(name).unwrap().unwrap();
+    Entry { number, file: name.to_owned(), disk, content: tape.content(), done: true, ..Entry::default() }
+}
+
+fn find(records: &Records, name: &str) -> Known {
+    records.find(name, &on_disk(name).unwrap().unwrap(), false).unwrap()
+}
+
+fn number_of(known: &Known) -> (&'static str, u64) {
+    match known {
+        Known::New => ("new", 0),
+        Known::In(entry) => ("in", entry.number),
+        Known::UpTo(entry) => ("up to", entry.number),
+    }
+}
+
+#[test]
+fn files_are_found_among_many_records_by_what_they_hold() {
+    let place = tempfile::tempdir().unwrap();
+    let name = |file: &str| place.path().join(file).to_str().unwrap().to_owned();
+    let mut records = Records::default();
+    for number in 1..=200 {
+        // Every third one is long enough to be known anywhere.
+        let rows = if number % 3 == 0 { 1500 } else { number };
+        let text: String = (0..rows).map(|row| format!("{number},{row}\n")).collect();
+        fs::write(name(&format!("{number}.csv")), text).unwrap();
+        records.put(entry_of(&name(&format!("{number}.csv")), number));
+    }
+    assert_eq!(records.next_number(), 201);
+    for number in [1, 2, 3, 100, 150, 199] {
+        let (file, other) = (name(&format!("{number}.csv")), name("other.csv"));
+        assert_eq!(number_of(&find(&records, &file)), ("in", number));
+        assert_eq!(records.at_path(&records.get(number).unwrap().disk.path).unwrap().number, number);
+        // A copy of a short one is another file, as long as the first is there.
+        fs::copy(&file, &other).unwrap();
+        let as_long = if number % 3 == 0 { ("in", number) } else { ("new", 0) };
+        assert_eq!(number_of(&find(&records, &other)), as_long);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(number_of(&find(&records, &other)), ("in", number));
+        let grown = fs::read_to_string(&other).unwrap() + "more,1\n";
+        fs::write(&other, grown).unwrap();
+        assert_eq!(number_of(&find(&records, &other)), ("up to", number));
+    }
+    fs::write(name("empty.csv"), "").unwrap();
+    fs::write(name("else.csv"), "k,n\n").unwrap();
+    for file in ["empty.csv", "else.csv"] {
+        assert_eq!(find(&records, &name(file)), Known::New);
+    }
+}
+
+#[test]
+fn another_state_of_a_record_takes_the_place_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let name = place.path().join("a.csv").to_str().unwrap().to_owned();
+    fs::write(&name, "a,1\n").unwrap();
+    let first = entry_of(&name, 1);
+    let mut records = Records::of(vec![first.clone()]);
+    fs::write(&name, "b,2\nb,3\n").unwrap();
+    assert_eq!(find(&records, &name), Known::New);
+    records.put(entry_of(&name, 1));
+    assert_eq!(number_of(&find(&records, &name)), ("in", 1));
+    records.put(first.clone());
+    assert_eq!(find(&records, &name), Known::New, "the state between is forgotten");
+    // Counted again: the newer one is known.
+    records.put(entry_of(&name, 2));
+    assert_eq!(records.at_path(&first.disk.path).unwrap().number, 2);
+    records.remove(2);
+    assert_eq!(records.at_path(&first.disk.path).unwrap().number, 1);
+    records.remove(1);
+    assert_eq!((records.at_path(&first.disk.path), records.next_number()), (None, 1));
+}

@@ -1,0 +1,377 @@
+//! A running import: its files, one after the other, and their rows, one by one.
+//!
+//! Several files, and the rows of large ones, are read at the same time by `in_pieces.rs`, which
+//! comes back here where that is not possible.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use indicatif::ProgressBar;
+
+use crate::args::ImportArgs;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::bad_rows::BadRows;
+use crate::import::identity::{self, Known, Records};
+use crate::import::ledger::{Entry, Inode, OnDisk};
+use crate::import::mapping::{Mapping, Stated};
+use crate::import::report::Totals;
+use crate::import::row::{BadRow, Next};
+use crate::import::rows::{How, Rows};
+use crate::import::sink::{Counts, Raw, Reached, Refused, Sink};
+use crate::import::source::{self, Packed, Source};
+use crate::interrupt;
+use crate::messages;
+
+/// A file that is open, its header read.
+pub(crate) struct OpenFile {
+    pub(crate) rows: Rows,
+    /// Which file it is; none if it is a pipe.
+    pub(crate) inode: Option<Inode>,
+    /// What is to be checked before a row is taken.
+    packed: Option<Packed>,
+    /// How much of it is read.
+    pub(crate) bytes_read: Arc<AtomicU64>,
+}
+
+impl OpenFile {
+    pub(crate) fn open(args: &ImportArgs, name: &str) -> Result<OpenFile, Failure> {
+        OpenFile::of(args, name, source::open(name)?)
+    }
+
+    pub(crate) fn of(args: &ImportArgs, name: &str, mut source: Source) -> Result<OpenFile, Failure> {
+        let bytes_read = Arc::clone(&source.bytes_read);
+        let format = match args.format {
+            Some(format) => format,
+            // What is said of fields is said of delimited text.
+            None if args.delimiter.is_some() || args.no_header => source::by_name(name),
+            None => source::by_content(name, &mut source)?,
+        };
+        let how = How {
+            format,
+            pattern: args.regex.as_deref(),
+            delimiter: args.delimiter,
+            header: !args.no_header,
+            nulls: &args.null,
+        };
+        let mut source = source.of_rows();
+        let (inode, packed) = (source.inode, source.packed.take());
+        let rows = Rows::open(source, &how)?;
+        Ok(OpenFile { rows, inode, packed, bytes_read })
+    }
+
+    /// The same, of which rows may be taken: it is the file that it is taken for, and whole.
+    pub(crate) fn checked(self, name: &str, inode: Option<Inode>) -> Result<OpenFile, Failure> {
+        if self.inode != inode {
+            return Err(changes(name));
+        }
+        self.packed.as_ref().map_or(Ok(()), Packed::check)?;
+        Ok(self)
+    }
+}
+
+fn changes(name: &str) -> Failure {
+    Failure::Refused(format!("{name} changes while it is read: import it again"))
+}
+
+/// A running import.
+pub(crate) struct Import<'a> {
+    pub(crate) args: &'a ImportArgs,
+    pub(crate) stated: Arc<Stated>,
+    pub(crate) bad: BadRows,
+    pub(crate) totals: Totals,
+    /// The files that are in, wholly or in part.
+    pub(crate) known: Records,
+    /// The rows of the present file.
+    pub(crate) counts: Counts,
+    /// Where the present row begins, if a bad one ends the import.
+    pub(crate) before: Reached,
+    pub(crate) bar: ProgressBar,
+}
+
+impl Import<'_> {
+    /// Imports a file as it grows, and each file that comes in its place.
+    pub(crate) fn follow(
+        &mut self,
+        sink: &mut Sink<'_>,
+        name: &str,
+        open: Option<OpenFile>,
+    ) -> Result<(), Failure> {
+        let mut next = match open {
+            Some(open) => open,
+            None => OpenFile::of(self.args, name, source::follow(name)?)?,
+        };
+        loop {
+            self.file(sink, name, Some(next), 0, true)?;
+            next = OpenFile::of(self.args, name, source::follow_next(name)?)?;
+            messages::print(&format!("{name} is another file now, and is read from its beginning"));
+        }
+    }
+
+    /// Imports a file, unless it is in already.
+    pub(crate) fn file(
+        &mut self,
+        sink: &mut Sink<'_>,
+        name: &str,
+        open: Option<OpenFile>,
+        bytes_before: u64,
+        follows: bool,
+    ) -> Result<(), Failure> {
+        let disk = match identity::on_disk(name) {
+            Err(Failure::NoFile(_)) if follows => return Ok(()), // it was moved; the next one is to come
+            disk => disk?,
+        };
+        let known = match &disk {
+            Some(disk) if !self.args.again => self.known.find(name, disk, follows)?,
+            _ => Known::New,
+        };
+        let before = match known {
+            // What follows it is to come.
+            Known::In(entry) if follows => {
+                identity::check_ends_line(name, &entry)?;
+                Some(*entry)
+            }
+            Known::In(entry) => {
+                self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
+                return Ok(());
+            }
+            Known::UpTo(entry) => Some(*entry),
+            Known::New => None,
+        };
+        let inode = disk.as_ref().and_then(|disk| disk.inode);
+        let open = match open {
+            Some(open) if open.inode == inode => open,
+            Some(_) if follows => return Ok(()), // what is known is of the file that has its name now
+            _ => OpenFile::open(self.args, name)?,
+        };
+        let mut open = open.checked(name, inode)?;
+        let rows = &mut open.rows;
+        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), rows)?;
+        self.counts = Counts::default();
+        if let Some(entry) = &before {
+            self.go_on(rows, entry)?;
+        }
+        self.begin_bad(name);
+        let entry = disk.map(|disk| self.entry(name, disk, &before));
+        let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
+        self.totals.changed.extend(changed);
+        self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
+        sink.begin_file(entry);
+        self.totals.files_read += 1;
+        let bytes_read = open.bytes_read;
+        let bar = self.bar.clone();
+        let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
+        self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
+        let ended = self.rows_of(sink, rows, mapping, progress);
+        if let Some(entry) = sink.entry() {
+            self.known.put(entry.clone());
+        }
+        ended
+    }
+
+    /// Bad rows that follow are of this file.
+    pub(crate) fn begin_bad(&mut self, name: &str) {
+        self.bad.begin_file((self.totals.files > 1).then_some(name));
+    }
+
+    /// The record of a file, new or known up to a row.
+    pub(crate) fn entry(&self, name: &str, disk: OnDisk, before: &Option<Entry>) -> Entry {
+        let (file, how) = (name.to_owned(), self.stated.how(self.args));
+        if let Some(entry) = before {
+            return Entry { file, disk, how, done: false, ..entry.clone() };
+        }
+        let number = self.known.next_number();
+        Entry { number, file, disk, how, ..Entry::default() }
+    }
+
+    /// What was at the path of a new file when it was imported earlier.
+    pub(crate) fn changed(&self, entry: &Entry, is_known: bool) -> Option<Entry> {
+        if is_known || self.args.again || self.args.follow {
+            return None;
+        }
+        let earlier = self.known.at_path(&entry.disk.path)?;
+        Some(Entry { file: entry.file.clone(), ..earlier.clone() })
+    }
+
+    /// Goes on in a file where its record ends.
+    pub(crate) fn go_on(&mut self, rows: &mut Rows, entry: &Entry) -> Result<(), Failure> {
+        let how = self.stated.how(self.args);
+        if !entry.done && entry.how != how {
+            return Err(Failure::Usage(format!(
+                "the import of {} was broken off at row {}, with {}; this one is with {how}: go on with those \
+                 options, or count the file from its beginning with --again",
+                entry.file,
+                entry.read + entry.skip,
+                entry.how
+            )));
+        }
+        if !rows.go_on_at(&entry.mark())? {
+            return Err(changes(&entry.file));
+        }
+        self.counts = Counts { read: entry.read, bad: entry.bad, empty: entry.empty };
+        while self.counts.read < entry.read + entry.skip {
+            interrupt::check()?;
+            match rows.advance()? {
+                Next::End => return Ok(()),
+                Next::Wait => {}
+                Next::Row | Next::Bad(_) => self.counts.read += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Imports all rows of a file, and commits the rows before a failing one.
+    pub(crate) fn rows_of(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        mapping: Mapping,
+        progress: impl FnMut(),
+    ) -> Result<(), Failure> {
+        let ended = self.read_all(sink, rows, mapping, progress, |_| false);
+        self.end_rows(sink, rows, ended)
+    }
+
+    /// Imports rows up to where it is enough, and commits them.
+    pub(crate) fn some_rows_of(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        mapping: Mapping,
+        is_enough: impl Fn(&Rows) -> bool,
+    ) -> Result<(), Failure> {
+        self.read_all(sink, rows, mapping, || {}, is_enough)?;
+        let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
+        self.note_refused(sink)?;
+        committed
+    }
+
+    /// Commits the rows before a failing one, and notes that the file is in.
+    fn end_rows(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        ended: Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if ended.is_ok() {
+            self.check_share()?;
+        }
+        let missing = if ended.is_ok() { rows.missing_fields(&self.args.optional) } else { None };
+        self.note_fields(rows);
+        if let (Some(missing), 0) = (&missing, sink.written()) {
+            return Err(Import::nothing_imported(missing));
+        }
+        self.totals.missing.extend(missing);
+        let reached = match (&ended, self.args.strict) {
+            (Err(Failure::Reported(_)), true) => self.before,
+            _ => Reached { mark: rows.mark(), counts: self.counts },
+        };
+        let committed = sink.commit(&reached);
+        self.note_refused(sink)?;
+        let reached = Reached { counts: self.counts, ..reached };
+        ended.and_then(|()| committed.and_then(|()| sink.end_file(&reached)))
+    }
+
+    /// Nothing is imported yet: the user may fix the command line and run it again.
+    pub(crate) fn nothing_imported(missing: &str) -> Failure {
+        Failure::Usage(format!("{missing}; nothing is imported (if no row needs it: --optional FIELD)"))
+    }
+
+    /// Notes what is said of the fields of a file.
+    pub(crate) fn note_fields(&mut self, rows: &Rows) {
+        self.totals.add_spans(rows.spans());
+        for (name, rows) in rows.lacking_fields(&self.args.optional) {
+            *self.totals.lacking.entry(name.to_owned()).or_default() += rows;
+        }
+    }
+
+    /// Reads rows up to where it is enough, or to the end.
+    fn read_all(
+        &mut self,
+        sink: &mut Sink<'_>,
+        rows: &mut Rows,
+        mut mapping: Mapping,
+        mut progress: impl FnMut(),
+        is_enough: impl Fn(&Rows) -> bool,
+    ) -> Result<(), Failure> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        while !is_enough(rows) {
+            interrupt::check()?;
+            if self.args.strict {
+                self.before = Reached { mark: rows.mark(), counts: self.counts };
+            }
+            let row = match rows.advance()? {
+                Next::End => return Ok(()),
+                Next::Wait => None,
+                Next::Bad(bad) => Some(Err(bad.on_line(rows.line()))),
+                Next::Row => match mapping.wants(rows) {
+                    Ok(true) => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),
+                    Ok(false) => {
+                        self.totals.unwanted += 1;
+                        Some(Ok(false))
+                    }
+                    Err(bad) => Some(Err(bad)),
+                },
+            };
+            self.counts.read += u64::from(row.is_some());
+            self.totals.read += u64::from(row.is_some());
+            match row {
+                None => {}
+                Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows), self.counts),
+                Some(Ok(false)) => {
+                    self.counts.empty += 1;
+                    self.totals.empty += 1;
+                }
+                Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad)?,
+            }
+            if sink.is_full() {
+                self.check_share()?;
+                let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
+                self.note_refused(sink)?;
+                committed?;
+                progress();
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops if too large a share of the rows is bad.
+    fn check_share(&self) -> Result<(), Failure> {
+        self.check_share_of(self.bad.count, self.totals.read)
+    }
+
+    pub(crate) fn check_share_of(&self, bad: u64, read: u64) -> Result<(), Failure> {
+        let Some(share) = self.args.max_bad.filter(|share| bad as f64 > share * read as f64) else {
+            return Ok(());
+        };
+        Err(Failure::Refused(format!(
+            "{} of {} {} bad, more than {}% (--max-bad)",
+            human::count(bad),
+            human::plural(read, "row"),
+            if bad == 1 { "is" } else { "are" },
+            share * 100.0
+        )))
+    }
+
+    /// The present row as it was in the file, if the file of bad rows may take it.
+    fn raw(&self, rows: &Rows) -> Raw {
+        self.bad.takes_raw().then(|| rows.raw())
+    }
+
+    /// Notes the rows that the store refused.
+    fn note_refused(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
+        for Refused { line, raw, error } in sink.take_refused() {
+            let advice = if error.advice().is_empty() { "" } else { "; " };
+            let reason = format!("{}{advice}{}", error.message(), error.advice());
+            self.add_bad(line, raw, BadRow::whole(reason))?;
+        }
+        Ok(())
+    }
+
+    fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
+        self.counts.bad += 1;
+        self.bad.add(line, &raw.unwrap_or_default(), bad)?;
+        if self.args.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
+    }
+}
