@@ -7,6 +7,8 @@ pub(crate) mod ahead;
 pub(crate) mod sink;
 pub(crate) mod unpack;
 pub(crate) mod lines;
+#[cfg(feature = "parquet")]
+pub(crate) mod columnar;
 pub(crate) mod source;
 pub(crate) mod files;
 pub(crate) mod identity;

@@ -13,6 +13,8 @@ use folddb::text::size_text;
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::file_names;
+#[cfg(feature = "parquet")]
+use crate::import::columnar;
 use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
 use crate::import::unpack;
@@ -127,6 +129,12 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     }
     if !facts.is_file() {
         return unpack(Box::new(Pipe::of(file)), path, None);
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(content) = columnar::open(&file, path, facts.len())? {
+        let columnar::Content { reader, bytes_read } = content;
+        let (name, inode, bytes_total) = (path.to_owned(), Some(Inode::of(&facts)), Some(facts.len()));
+        return Ok(Source { reader, name, inode, packed: None, bytes_total, bytes_read, is_packed: false });
     }
     let file = Arc::new(file);
     let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()))?;
@@ -296,6 +304,8 @@ fn stated_by_name(path: &str) -> Option<InputFormat> {
         Some("csv") => Some(InputFormat::Csv),
         Some("tsv" | "tab") => Some(InputFormat::Tsv),
         Some("ndjson" | "jsonl" | "json") => Some(InputFormat::Ndjson),
+        #[cfg(feature = "parquet")] // whose rows are made lines of JSON
+        Some("parquet" | "arrow" | "feather") => Some(InputFormat::Ndjson),
         _ => None,
     }
 }

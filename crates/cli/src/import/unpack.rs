@@ -14,14 +14,21 @@ const BZIP2_MAGIC: &[u8] = b"BZh";
 /// What follows it, after a digit: a block, or the end.
 const BZIP2_NEXT: [[u8; 6]; 2] = [[0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90]];
 
+#[cfg(not(feature = "parquet"))]
+const PARQUET_ADVICE: &str = "convert it: duckdb -c \"copy 'FILE' to '/dev/stdout' (format csv)\" | folddb import … -; or \
+                              build folddb with --features parquet";
+#[cfg(not(feature = "parquet"))]
+const ARROW_ADVICE: &str =
+    "convert it to CSV, as with pyarrow.csv.write_csv; or build folddb with --features parquet";
+#[cfg(feature = "parquet")]
+const PARQUET_ADVICE: &str = "it is cut off, packed, or comes from a pipe: name one that is whole";
+#[cfg(feature = "parquet")]
+const ARROW_ADVICE: &str = PARQUET_ADVICE;
+
 /// Files of other kinds, by their first bytes: what they are, and what to do.
 const OTHERS: [(&[u8], &str, &str); 10] = [
-    (
-        b"PAR1",
-        "a Parquet file",
-        "convert it: duckdb -c \"copy 'FILE' to '/dev/stdout' (format csv)\" | folddb import … -",
-    ),
-    (b"ARROW1", "an Arrow file", "convert it to CSV, as with pyarrow.csv.write_csv"),
+    (b"PAR1", "a Parquet file", PARQUET_ADVICE),
+    (b"ARROW1", "an Arrow file", ARROW_ADVICE),
     (b"Obj\x01", "an Avro file", "convert it to lines of JSON: avro-tools tojson FILE"),
     (b"PK\x03\x04", "a zip archive or a spreadsheet", "unzip it, or save the sheet as CSV"),
     (
