@@ -205,8 +205,19 @@ impl Cells {
     /// Appends a cell by the codec of keys: a UUID, for example.
     #[cold]
     fn put_other(&self, of: &ElementType, row: usize, out: &mut Vec<u8>) -> bool {
-        let Some(datum) = self.datum(row).ok().filter(|datum| *datum != Datum::Null) else { return false };
+        let Some(datum) = self.present(row) else { return false };
         KeyCodec::TypedTuple(vec![of.clone()]).encode(&Datum::List(vec![datum]), out).is_ok()
+    }
+
+    /// Appends a cell as a whole key of this codec: a time, for example. False if it is none.
+    #[cold]
+    pub(crate) fn put_key(&self, codec: &KeyCodec, row: usize, out: &mut Vec<u8>) -> bool {
+        self.present(row).is_some_and(|datum| codec.encode(&datum, out).is_ok())
+    }
+
+    /// A cell that is not null.
+    fn present(&self, row: usize) -> Option<Datum> {
+        self.datum(row).ok().filter(|datum| *datum != Datum::Null)
     }
 
     /// Appends a cell as an element of its own type.

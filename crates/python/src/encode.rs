@@ -286,6 +286,7 @@ fn put_key(codec: &KeyCodec, cells: &Cells, row: usize, out: &mut Vec<u8>) -> bo
         KeyCodec::U32 => number::<u32>(cells, row).map(|n| out.extend_from_slice(&n.to_be_bytes())),
         KeyCodec::U64 => number::<u64>(cells, row).map(|n| out.extend_from_slice(&n.to_be_bytes())),
         KeyCodec::I64 => number::<i64>(cells, row).map(|n| out.extend_from_slice(&ordered(n))),
+        KeyCodec::Time => return cells.put_key(codec, row, out),
         _ => None, // no column of numbers, text or bytes is such a key
     }
     .is_some()

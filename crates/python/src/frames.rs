@@ -80,7 +80,7 @@ fn key_fields(rules: &TableRules, codec: &KeyCodec) -> Vec<Field> {
             let name = names.first().copied().unwrap_or("key");
             let of = match codec {
                 KeyCodec::Bytes => DataType::Binary,
-                KeyCodec::I64 => DataType::Int64,
+                KeyCodec::I64 | KeyCodec::Time => DataType::Int64, // a time: microseconds since 1970
                 KeyCodec::U32 | KeyCodec::U64 => DataType::UInt64,
                 _ => DataType::Utf8,
             };
@@ -92,7 +92,7 @@ fn key_fields(rules: &TableRules, codec: &KeyCodec) -> Vec<Field> {
 fn element_field(name: &str, of: &ElementType) -> Field {
     let of = match of {
         ElementType::Optional(inner) => return element_field(name, inner),
-        ElementType::Int => DataType::Int64,
+        ElementType::Int | ElementType::Time => DataType::Int64,
         ElementType::Float | ElementType::Double => DataType::Float64,
         ElementType::Bool => DataType::Boolean,
         ElementType::Bytes | ElementType::Stamp => DataType::Binary,
@@ -262,7 +262,7 @@ impl Rows<'_> {
                 builder.append_value(u32::from_be_bytes(key.try_into().map_err(|_| wrong())?).into());
                 Ok(())
             }
-            (KeyCodec::I64, Builder::Int(builder)) => {
+            (KeyCodec::I64 | KeyCodec::Time, Builder::Int(builder)) => {
                 let number = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
                 builder.append_value((number ^ (1 << 63)).cast_signed());
                 Ok(())

@@ -36,6 +36,14 @@ pub(crate) fn encode(
         KeyCodec::U32 => number::<u32>(key).map(|n| out.extend_from_slice(&n.to_be_bytes())).is_some(),
         KeyCodec::U64 => number::<u64>(key).map(|n| out.extend_from_slice(&n.to_be_bytes())).is_some(),
         KeyCodec::I64 => number::<i64>(key).map(|n| out.extend_from_slice(&ordered(n))).is_some(),
+        KeyCodec::Time => match (number::<i64>(key), key.cast::<PyString>()) {
+            (Some(micros), _) => {
+                out.extend_from_slice(&ordered(micros));
+                true
+            }
+            (None, Ok(text)) => codec.encode(&Datum::Text(text.to_string()), out).is_ok(),
+            _ => false,
+        },
         KeyCodec::Tuple => return untyped(table, codec, key, out),
         KeyCodec::TypedTuple(types) => return typed(table, codec, types, key, true, out),
         _ => return Err(wrong(table, codec, key, "this version of the package does not know such keys")),
@@ -217,7 +225,7 @@ pub(crate) fn prefix(table: &str, codec: &KeyCodec, key: &Bound<'_, PyAny>) -> P
     let mut out = Vec::new();
     match codec {
         KeyCodec::TypedTuple(types) => typed(table, codec, types, key, false, &mut out)?,
-        KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => {
+        KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 | KeyCodec::Time => {
             return Err(invalid(format!(
                 "table `{table}`: keys of type {codec} have no prefixes; use start, after, before or through"
             )));
@@ -246,7 +254,11 @@ pub(crate) fn decode<'py>(py: Python<'py>, codec: &KeyCodec, key: &[u8]) -> PyRe
             let elements = elements.iter().map(|element| of_element(py, element));
             Ok(PyTuple::new(py, elements.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }
-        _ => python_of(py, &codec.show(key).map_err(|cause| invalid(cause.to_string()))?),
+        _ => {
+            // A time is a number, as in a tuple.
+            let codec = if *codec == KeyCodec::Time { &KeyCodec::I64 } else { codec };
+            python_of(py, &codec.show(key).map_err(|cause| invalid(cause.to_string()))?)
+        }
     }
 }
 

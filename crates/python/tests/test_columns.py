@@ -198,6 +198,19 @@ def test_get_many_gives_columns_with_null_where_a_key_is_absent(delays, counts):
     assert found["count"].to_pylist() == [1, None]
 
 
+@pytest.mark.parametrize("key", ["time", "tuple(time)", "tuple(time?)"])
+def test_times_in_keys_are_microseconds(store, key):
+    table = store.table("t", key=key, fold="sum:i64")
+    micros = [1_795_341_600_000_000, 1_795_341_600_000_001]
+    table.fold_many(micros, [1, 2])
+    found = table.scan().to_arrow().to_pydict()
+    assert list(found.values()) == [micros, [1, 2]]
+    table.fold_many(["2026-11-22T10:00:00Z"], [5])
+    key_of_one = micros[0] if key == "time" else (micros[0],)
+    assert table.get(key_of_one) == 6
+    assert next(iter(table)) == key_of_one
+
+
 def test_a_scan_is_a_stream_of_arrow(store):
     table = store.table("t", key="u64", fold="sum:u64")
     table.fold_many(np.arange(150_000, dtype="u8"), np.arange(150_000, dtype="u8"))
