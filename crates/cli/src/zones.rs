@@ -60,15 +60,18 @@ pub(crate) fn other_than_utc() -> Option<TimeZone> {
     PRESENT.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The time of a clock in the zone as UTC, both in microseconds since 1970.
-pub(crate) fn utc_of(clock: i64) -> i64 {
-    other_than_utc().map_or(clock, |zone| utc_of_clock(clock, &zone))
+/// The time of a clock in the zone as UTC, both in microseconds since 1970. An error is the moment
+/// that is taken for a time which the clock shows twice, the first one, or never.
+pub(crate) fn utc_of(clock: i64) -> Result<i64, i64> {
+    other_than_utc().map_or(Ok(clock), |zone| utc_of_clock(clock, &zone))
 }
 
-fn utc_of_clock(clock: i64, zone: &TimeZone) -> i64 {
-    let at = Timestamp::from_microsecond(clock).ok().map(|at| TimeZone::UTC.to_datetime(at));
-    let utc = at.and_then(|at| zone.to_ambiguous_timestamp(at).compatible().ok());
-    utc.map_or(clock, Timestamp::as_microsecond)
+fn utc_of_clock(clock: i64, zone: &TimeZone) -> Result<i64, i64> {
+    let Ok(at) = Timestamp::from_microsecond(clock) else { return Ok(clock) };
+    let moment = zone.to_ambiguous_timestamp(TimeZone::UTC.to_datetime(at));
+    let is_plain = !moment.is_ambiguous();
+    let taken = moment.compatible().map_or(clock, Timestamp::as_microsecond);
+    if is_plain { Ok(taken) } else { Err(taken) }
 }
 
 /// A time that is shown as ISO 8601 in UTC, as it is shown in the zone.

@@ -185,7 +185,7 @@ fn time_bound(bound: Bound<&str>, is_low: bool) -> Bound<Element<'static>> {
         Bound::Unbounded => return Bound::Unbounded,
     };
     let typed = quoted(typed).unwrap_or_else(|| typed.to_owned());
-    match time_text::parse_span(&typed, &|utc| utc) {
+    match time_text::parse_span(&typed, &Ok).unwrap_or_default() {
         None => Bound::Included(Element::from(typed)),
         Some(span) if is_low => {
             Bound::Included(Element::from(if is_included { span.start } else { span.end }))

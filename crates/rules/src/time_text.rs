@@ -73,14 +73,18 @@ pub fn text(micros: i64) -> Option<String> {
 pub(crate) fn of_datum(datum: &Datum) -> Option<i64> {
     match datum {
         Datum::Int(micros) => i64::try_from(*micros).ok(),
-        Datum::Text(text) => parse(text, &|utc| utc),
+        Datum::Text(text) => parse(text, &Ok),
         _ => None,
     }
 }
 
-/// The moment that a person typed: a date is its beginning. None if it is no time. `utc_of` makes
-/// the time of a clock, if no offset is given, UTC; both in microseconds since 1970.
-pub fn parse(text: &str, utc_of: &dyn Fn(i64) -> i64) -> Option<i64> {
+/// Makes the time of a clock UTC, both in microseconds since 1970. An error is the moment that is
+/// taken for a time which that clock shows twice, or never, as it is set back or forward.
+pub(crate) type UtcOf<'a> = &'a dyn Fn(i64) -> Result<i64, i64>;
+
+/// The moment that a person typed: a date is its beginning. None if it is no time. `utc_of` is for
+/// times without an offset.
+pub(crate) fn parse(text: &str, utc_of: UtcOf<'_>) -> Option<i64> {
     let text = text.trim();
     match read(text) {
         Some(Read { part: Part::Year | Part::Month, .. }) => None, // too little for a moment
@@ -89,19 +93,31 @@ pub fn parse(text: &str, utc_of: &dyn Fn(i64) -> i64) -> Option<i64> {
     }
 }
 
-/// The moments that a person typed: a date is a day, a time without seconds a minute.
-pub fn parse_span(text: &str, utc_of: &dyn Fn(i64) -> i64) -> Option<Range<i64>> {
+/// The moments that a person typed: a date is a day, a time without seconds a minute. None if it
+/// is no time.
+///
+/// # Errors
+/// The clock shows no such hour, or not just once such a minute: these are no one span.
+pub(crate) fn parse_span(text: &str, utc_of: UtcOf<'_>) -> Result<Option<Range<i64>>, String> {
     let text = text.trim();
     let Some(read) = read(text) else {
-        let micros = whole_number(text)?;
-        return Some(micros..micros.checked_add(1)?);
+        let micros = whole_number(text);
+        return Ok(micros.and_then(|micros| Some(micros..micros.checked_add(1)?)));
     };
-    let begin = read.utc(read.clock, utc_of);
-    let end = match read.part {
-        Part::Second => begin + 1,
-        _ => read.utc(read.clock + read.micros(), utc_of),
+    let begin = read.utc_or(read.clock, utc_of);
+    let taken = begin.unwrap_or_else(|taken| taken);
+    let span = match read.part {
+        Part::Second => taken..taken + 1,
+        Part::Minute => taken..taken + MINUTE,
+        _ => taken..read.utc(read.clock + read.micros(), utc_of),
     };
-    Some(begin..end.max(begin + 1))
+    if span.is_empty() || (read.part == Part::Minute && begin.is_err()) {
+        return Err(format!(
+            "the clocks of the zone are set back or forward, and show {text} twice or never: say which moments, \
+             with an offset such as +01:00"
+        ));
+    }
+    Ok(Some(span))
 }
 
 /// What a typed time says.
@@ -116,8 +132,12 @@ struct Read {
 }
 
 impl Read {
-    fn utc(&self, clock: i64, utc_of: &dyn Fn(i64) -> i64) -> i64 {
-        self.east.map_or_else(|| utc_of(clock), |east| clock - east)
+    fn utc(&self, clock: i64, utc_of: UtcOf<'_>) -> i64 {
+        self.utc_or(clock, utc_of).unwrap_or_else(|taken| taken)
+    }
+
+    fn utc_or(&self, clock: i64, utc_of: UtcOf<'_>) -> Result<i64, i64> {
+        self.east.map_or_else(|| utc_of(clock), |east| Ok(clock - east))
     }
 
     /// How long its smallest part is.

@@ -11,14 +11,13 @@ use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
 use crate::datum::{Datum, from_hex, parse_float};
-use crate::time_text;
+use crate::time_text::{self, UtcOf};
 
 /// Keys as a person types them whose clock is of some zone: times without an offset are of it.
 #[derive(Clone, Copy)]
 pub struct TypedKeys<'a> {
     codec: &'a KeyCodec,
-    /// The time of a clock in the zone as UTC, both in microseconds since 1970.
-    utc_of: &'a dyn Fn(i64) -> i64,
+    utc_of: UtcOf<'a>,
 }
 
 impl fmt::Debug for TypedKeys<'_> {
@@ -40,7 +39,7 @@ impl KeyCodec {
     /// # Errors
     /// Says what was expected.
     pub fn parse_text(&self, parts: &[&str]) -> Result<Vec<u8>, CodecError> {
-        self.typed_in(&|utc| utc).parse_text(parts)
+        self.typed_in(&Ok).parse_text(parts)
     }
 
     /// The keys that start with what a person typed: the first elements of a tuple, given as in
@@ -50,7 +49,7 @@ impl KeyCodec {
     /// # Errors
     /// Says what was expected; whole numbers have no prefixes.
     pub fn parse_prefix(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
-        self.typed_in(&|utc| utc).parse_prefix(parts)
+        self.typed_in(&Ok).parse_prefix(parts)
     }
 
     /// The keys that count as equal to a bound that a person typed: all tuples that start with the
@@ -60,12 +59,13 @@ impl KeyCodec {
     /// # Errors
     /// Says what was expected.
     pub fn parse_bound(&self, parts: &[&str]) -> Result<KeyRange, CodecError> {
-        self.typed_in(&|utc| utc).parse_bound(parts)
+        self.typed_in(&Ok).parse_bound(parts)
     }
 
     /// Keys that are typed in a zone: `utc_of` makes the time of a clock there UTC, both in
-    /// microseconds since 1970.
-    pub fn typed_in<'a>(&'a self, utc_of: &'a dyn Fn(i64) -> i64) -> TypedKeys<'a> {
+    /// microseconds since 1970. It gives as an error the moment that it takes for a time which the
+    /// clock shows twice, or never, as it is set back or forward.
+    pub fn typed_in<'a>(&'a self, utc_of: &'a dyn Fn(i64) -> Result<i64, i64>) -> TypedKeys<'a> {
         TypedKeys { codec: self, utc_of }
     }
 
@@ -122,7 +122,9 @@ impl TypedKeys<'_> {
         match self.codec {
             KeyCodec::Tuple | KeyCodec::TypedTuple(_) => self.parse_first_elements(parts),
             KeyCodec::Bytes | KeyCodec::Utf8 => Ok(KeyRange::prefix(self.parse_text(parts)?)),
-            KeyCodec::Time => match time_text::parse_span(self.codec.only_part(parts)?, self.utc_of) {
+            KeyCodec::Time => match self
+                .span_of(&ElementType::Time, &Datum::Text(self.codec.only_part(parts)?.to_owned()))?
+            {
                 Some(span) => Ok(KeyRange {
                     low: Bound::Included(encode_i64(span.start).into()),
                     high: Bound::Included(encode_i64(span.end - 1).into()),
@@ -155,7 +157,10 @@ impl TypedKeys<'_> {
             return Ok(tuple::packed_prefix_range(packed));
         };
         let last = items.len().saturating_sub(1);
-        let span = types.get(last).zip(items.last()).and_then(|(of, item)| self.span_of(of, item));
+        let span = match types.get(last).zip(items.last()) {
+            Some((of, item)) => self.span_of(of, item)?,
+            None => None,
+        };
         self.settle_all(types, &mut items);
         let Some(span) = span else {
             put_items(types, &items, &mut packed)?;
@@ -169,11 +174,13 @@ impl TypedKeys<'_> {
     }
 
     /// The moments of a part of a time; none of anything else.
-    fn span_of(&self, element: &ElementType, item: &Datum) -> Option<Range<i64>> {
+    fn span_of(&self, element: &ElementType, item: &Datum) -> Result<Option<Range<i64>>, CodecError> {
         match (element, item) {
-            (ElementType::Time, Datum::Text(text)) => time_text::parse_span(text, self.utc_of),
+            (ElementType::Time, Datum::Text(text)) => {
+                time_text::parse_span(text, self.utc_of).map_err(CodecError::new)
+            }
             (ElementType::Optional(inner), item) => self.span_of(inner, item),
-            _ => None,
+            _ => Ok(None),
         }
     }
 

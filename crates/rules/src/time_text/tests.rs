@@ -9,11 +9,11 @@ use crate::datum::Datum;
 const AT: i64 = 1_795_336_200_000_000;
 
 fn parse(text: &str) -> Option<i64> {
-    super::parse(text, &|utc| utc)
+    super::parse(text, &Ok)
 }
 
 fn parse_span(text: &str) -> Option<Range<i64>> {
-    super::parse_span(text, &|utc| utc)
+    super::parse_span(text, &Ok).unwrap()
 }
 
 #[test]
@@ -100,16 +100,48 @@ fn a_part_of_a_time_is_a_span() {
 #[test]
 fn a_time_without_an_offset_is_of_the_clock_that_is_given() {
     let hour = 3_600_000_000;
-    let berlin = |clock: i64| clock - hour;
+    let berlin = |clock: i64| Ok(clock - hour);
     assert_eq!(super::parse("2026-11-22T09:30", &berlin), Some(AT));
     assert_eq!(super::parse("2026-11-22T08:30Z", &berlin), Some(AT));
     assert_eq!(super::parse("2026-11-22T03:30-05:00", &berlin), Some(AT));
-    let day = super::parse_span("2026-11-22", &berlin).expect("a day");
+    let day = super::parse_span("2026-11-22", &berlin).unwrap().expect("a day");
     assert_eq!((day.start, day.end - day.start), (AT - 9 * hour - hour / 2, 24 * hour));
     // On the day on which clocks are put back, it has 25 hours.
-    let back = |clock: i64| if clock > AT { clock + hour } else { clock };
-    let day = super::parse_span("2026-11-22", &back).expect("a day");
+    let back = |clock: i64| Ok(if clock > AT { clock + hour } else { clock });
+    let day = super::parse_span("2026-11-22", &back).unwrap().expect("a day");
     assert_eq!(day.end - day.start, 25 * hour);
+}
+
+#[test]
+fn a_minute_that_a_clock_shows_twice_or_never_is_no_span() {
+    let (hour, minute) = (3_600_000_000, 60_000_000);
+    let two = AT - AT.rem_euclid(24 * hour) + 2 * hour;
+    // At three the clock, an hour before UTC, is set back to two.
+    let back = |clock: i64| match clock - two {
+        before if before < 0 => Ok(clock - hour),
+        twice if twice < hour => Err(clock - hour),
+        _ => Ok(clock),
+    };
+    let span = |text: &str| super::parse_span(text, &back).map(Option::unwrap);
+    assert_eq!(span("2026-11-22T02").unwrap(), two - hour..two + hour, "both of them");
+    assert_eq!(span("2026-11-22T01:59").unwrap(), two - hour - minute..two - hour);
+    for twice in ["2026-11-22T02:00", "2026-11-22T02:30", "2026-11-22T02:59"] {
+        assert!(span(twice).unwrap_err().contains("twice or never"), "{twice}");
+    }
+    assert_eq!(span("2026-11-22T02:59+01:00").unwrap(), two - minute..two);
+    assert_eq!(span("2026-11-22T03:00").unwrap(), two + hour..two + hour + minute);
+    // At two it is set forward to three.
+    let forth = |clock: i64| match clock - two {
+        before if before < 0 => Ok(clock),
+        never if never < hour => Err(clock),
+        _ => Ok(clock - hour),
+    };
+    let span = |text: &str| super::parse_span(text, &forth).map(Option::unwrap);
+    for never in ["2026-11-22T02", "2026-11-22T02:30"] {
+        assert!(span(never).is_err(), "{never}");
+    }
+    let day = span("2026-11-22").unwrap();
+    assert_eq!(day.end - day.start, 23 * hour);
 }
 
 #[test]
