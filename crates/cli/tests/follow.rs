@@ -247,6 +247,40 @@ fn a_follower_that_is_killed_at_100_moments_goes_on() {
     kill_at(100);
 }
 
+/// A line of which the first half has arrived is not in: who is killed then reads it again.
+#[test]
+fn half_a_line_is_read_again_by_who_goes_on() {
+    let lines = |name: &str| -> [&str; 3] {
+        match name {
+            "rows.ndjson" => ["{\"k\":\"a\"}\n{\"k\":", "\"b\"}\n", "{\"k\":\"c\"}\n"],
+            _ => ["k=a\nk=", "b\n", "k=c\n"],
+        }
+    };
+    for (name, how) in [("rows.ndjson", vec![]), ("rows.log", vec!["--regex", "^k=(?<k>.*)$"])] {
+        let place = Place::new();
+        let [begin, end, more] = lines(name);
+        place.write(name, begin);
+        let import = ["import", "s", "t", name, "--create", "--key=k", "--fold=sum:u64 = 1"];
+        let words = [&import[..], &how].concat();
+        let mut command = place.command(&[&words[..], &["--follow"]].concat());
+        let follower = Follower(Some(command.stderr(Stdio::null()).spawn().expect("the program starts")));
+        let since = Instant::now();
+        while !place.run(&["get", "s", "t", "a"]).out.contains('1') {
+            assert!(since.elapsed() < PATIENCE, "{name}: the first row is not in");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_millis(1500)); // half a line may be noted by then
+        drop(follower); // kills it
+        place.write(name, [begin, end, more].concat());
+        place.done(&words);
+        assert_eq!(
+            place.done(&["export", "s", "t", "--format", "csv"]),
+            "k,value\na,1\nb,1\nc,1\n",
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn only_a_file_is_followed() {
     let place = Place::new();

@@ -324,3 +324,80 @@ fn files_before_one_that_cannot_be_read_are_in() {
     assert!(place.run(&words).err.starts_with("imported 10 rows into t from 10 files\n"));
     assert_eq!(place.done(&["count", "s", "t"]), "30\n");
 }
+
+/// The first commit ends within a quoted field, at the end of a piece. Its place is noted all the
+/// same: the file is known again after it has grown.
+#[test]
+fn a_file_that_grows_after_a_commit_within_a_field_goes_on_where_it_was() {
+    let place = Place::new();
+    let (mut text, mut row) = ("k,n,x\n".to_owned(), 0);
+    let mut add = |text: &mut String, rest: &str| {
+        text.push_str(&format!("{row:07},{rest}\n"));
+        row += 1;
+    };
+    while text.len() < (5 << 18) - 200 {
+        add(&mut text, "1,");
+    }
+    add(&mut text, &format!("1,\"{}\"", "b\n".repeat(200)));
+    (0..40_000).for_each(|_| add(&mut text, "bad,"));
+    (0..10_000).for_each(|_| add(&mut text, "1,"));
+    let import = ["import", "s", "t", "rows.csv", "--create", "--key", "k", "--fold", "n: sum:u64 = n"];
+    place.write("rows.csv", &text);
+    let stopped = place.run(&[&import[..], &["--max-bad", "1%"]].concat());
+    assert_eq!(stopped.code, 3, "{}", stopped.err);
+    let is_in = place.done(&["count", "s", "t"]);
+    assert!(is_in.trim().len() > 4, "much of it is in: {is_in}");
+    place.write("rows.csv", text + "zz,1,\n");
+    assert_eq!(place.run(&import).code, 5, "bad rows are not in");
+    let sums = place.done(&["export", "s", "t", "--format", "csv"]);
+    assert!(
+        sums.contains("zz,1") && sums.lines().skip(1).all(|row| row.ends_with(",1")),
+        "a row is in twice"
+    );
+}
+
+/// An array of JSON that was cut off is completed: its last row is in, read however it is.
+#[test]
+fn a_row_before_the_place_where_an_array_was_cut_off_is_in_once_it_is_whole() {
+    let text = "[{\"k\":\"a\"},\n{\"k\":\"b\"},\n{\"k\":\"c\"}";
+    for how in [&[][..], &["--threads", "1"], &["--strict"]] {
+        let place = Place::new();
+        let words = ["import", "s", "t", "rows.json", "--create", "--key", "k", "--fold", "sum:u64 = 1"];
+        let words = [&words[..], how].concat();
+        place.write("rows.json", text);
+        assert_eq!(place.run(&words).code, 3, "{how:?}");
+        place.write("rows.json", text.to_owned() + "]\n");
+        place.done(&words);
+        assert_eq!(
+            place.done(&["export", "s", "t", "--format", "csv"]),
+            "k,value\na,1\nb,1\nc,1\n",
+            "{how:?}"
+        );
+    }
+}
+
+/// A pipe that gives a line every few milliseconds is committed each second, too.
+#[test]
+fn a_pipe_that_never_pauses_is_committed_meanwhile() {
+    let place = Place::new();
+    let mut command =
+        place.command(&["import", "s", "t", "-", "--create", "--key", "k", "--fold", "sum:u64 = 1"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(b"k\n").expect("it is read");
+    let begun = std::time::Instant::now();
+    let (mut written, mut is_in) = (0_u32, 0_u32);
+    // With all that is written within the last seconds left aside: how much of the rest is in?
+    while is_in < 100 && begun.elapsed() < support::PATIENCE {
+        for _ in 0..50 {
+            pipe.write_all(b"a\n").expect("it is read");
+            written += 1;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        is_in = place.run(&["get", "s", "t", "a"]).out.trim().parse().unwrap_or(0);
+        assert!(is_in <= written && written < 1_000, "{is_in} of {written} rows are in");
+    }
+    drop(pipe);
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(place.done(&["get", "s", "t", "a"]).trim(), written.to_string());
+}

@@ -47,8 +47,33 @@ impl Listed {
 struct Aside {
     writer: csv::Writer<File>,
     name: String,
+    /// The columns of the first file, and how those of the present one are put in their order.
+    header: Vec<String>,
+    order: Order,
     /// The file, if it was created: it is removed if no row was bad.
     made: Option<PathBuf>,
+}
+
+/// How the fields of a row are put in the order of the columns of another file.
+enum Order {
+    Same,
+    /// By their places in the row.
+    By(Vec<usize>),
+    /// It has other columns.
+    Other,
+}
+
+impl Order {
+    fn of(columns: &[String], wanted: &[String]) -> Order {
+        if columns == wanted {
+            return Order::Same;
+        }
+        let place = |name: &String| columns.iter().position(|column| column == name);
+        match wanted.iter().map(place).collect::<Option<Vec<usize>>>() {
+            Some(places) if columns.len() == wanted.len() => Order::By(places),
+            _ => Order::Other,
+        }
+    }
 }
 
 impl BadRows {
@@ -60,8 +85,11 @@ impl BadRows {
     }
 
     /// What follows are rows of the next file, which is named if there are several.
-    pub(crate) fn begin_file(&mut self, name: Option<&str>) {
+    pub(crate) fn begin_file(&mut self, name: Option<&str>, columns: &[String]) {
         self.file = (self.file.0 + 1, name.map(str::to_owned));
+        if let Some(aside) = &mut self.aside {
+            aside.order = Order::of(columns, &aside.header);
+        }
     }
 
     /// Whether rows are needed as they were in the file.
@@ -73,7 +101,8 @@ impl BadRows {
     pub(crate) fn add(&mut self, line: u64, raw: &[Vec<u8>], bad: BadRow) -> Result<(), Failure> {
         self.count += 1;
         if let Some(aside) = &mut self.aside {
-            aside.write(line, raw, &bad)?;
+            let file = self.file.1.as_deref().unwrap_or("the file");
+            aside.write(file, line, raw, &bad)?;
         }
         let (number, file) = self.file.clone();
         let at = self.listed.partition_point(|listed| (listed.number, listed.line) <= (number, line));
@@ -124,15 +153,26 @@ impl Aside {
         let file = file.map_err(|error| Failure::file("create", &name, &error))?;
         let made = is_file_or_none.then(|| path.to_owned());
         let writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
-        let mut aside = Aside { writer, name, made };
+        let mut aside = Aside { writer, name, header: header.to_vec(), order: Order::Same, made };
         let header = ["line", "reason"].into_iter().chain(header.iter().map(String::as_str));
         aside.writer.write_record(header).map_err(|error| aside.failed(error))?;
         Ok(aside)
     }
 
-    fn write(&mut self, line: u64, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
+    fn write(&mut self, file: &str, line: u64, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
         let (line, bad) = (line.to_string(), bad.to_string());
-        let record = [line.as_bytes(), bad.as_bytes()].into_iter().chain(raw.iter().map(Vec::as_slice));
+        let field = |place: usize| raw.get(place).map_or(&[][..], Vec::as_slice);
+        let fields: Vec<&[u8]> = match &self.order {
+            Order::Same => raw.iter().map(Vec::as_slice).collect(),
+            Order::By(places) => places.iter().copied().chain(places.len()..raw.len()).map(field).collect(),
+            Order::Other => {
+                return Err(Failure::Refused(format!(
+                    "{file} has other columns than the first file, by which {} is written: import it by itself",
+                    self.name
+                )));
+            }
+        };
+        let record = [line.as_bytes(), bad.as_bytes()].into_iter().chain(fields);
         self.writer.write_record(record).map_err(|error| self.failed(error))
     }
 

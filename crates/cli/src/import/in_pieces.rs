@@ -236,12 +236,13 @@ impl Opened<'_, '_, '_> {
         }
         let open = &mut self.in_flight[at];
         let rest = open.rows.take_rest();
-        let (file, template, content) = (open.file, Arc::clone(&open.template), rest.tape.content());
+        let (file, template) = (open.file, Arc::clone(&open.template));
         open.lines = rest.lines;
         let lines = done.is_none().then_some(rest.lines);
         if let Some(mut done) = done {
             done.lines = rest.lines;
-            let piece = Piece { text: Vec::new(), begins: false, is_last: false, content };
+            let (before, content) = (Box::new(rest.tape.clone()), rest.tape.content());
+            let piece = Piece { text: Vec::new(), begins: false, is_last: false, before, content };
             let (template, done) = (Arc::clone(&template), Some(done));
             self.ready = Some(Box::new(Job { piece, file, lines: Some(0), template, done }));
         }
@@ -254,7 +255,7 @@ impl Opened<'_, '_, '_> {
         let at = self.in_flight.len() - 1;
         self.begin(at);
         let open = &mut self.in_flight[at];
-        self.import.begin_bad(&self.names[open.file]);
+        self.import.begin_bad(&self.names[open.file], &open.rows.header());
         self.sink.begin_file(None);
         self.import.some_rows_of(self.sink, &mut open.rows, mapping, Rows::has_rest)?;
         open.counts = self.import.counts;
@@ -327,7 +328,7 @@ impl Opened<'_, '_, '_> {
         totals.unwanted += of_file.unwanted;
         of_file.seen.iter().for_each(|seen| open.rows.add_seen(seen));
         let counts = counts_with(open.counts, &of_file);
-        self.import.begin_bad(&self.names[of_file.file]);
+        self.import.begin_bad(&self.names[of_file.file], &open.rows.header());
         for (line, raw, bad) in of_file.bad {
             self.import.bad.add(line, &raw, bad)?;
         }
@@ -423,7 +424,7 @@ impl Opened<'_, '_, '_> {
             self.import.go_on(&mut again.rows, entry)?;
         }
         again.rows.add_seen(&open.rows.take_seen());
-        self.import.begin_bad(name);
+        self.import.begin_bad(name, &again.rows.header());
         self.sink.begin_file(open.entry);
         let bytes_read = again.bytes_read;
         let progress = || bar.set_position(bytes + bytes_read.load(Ordering::Relaxed));
@@ -448,7 +449,7 @@ impl Opened<'_, '_, '_> {
         rows.add_seen(&open.rows.take_seen());
         let mapping = self.way.bind(&mut rows)?;
         let counts = open.counts;
-        self.import.begin_bad(&self.names[open.file]);
+        self.import.begin_bad(&self.names[open.file], &rows.header());
         self.in_flight.push_back(open);
         self.begin(0);
         self.in_flight.clear();

@@ -124,11 +124,11 @@ impl Ndjson {
                 self.text.clear();
             }
             let left = (ROW_BYTES_MAX - self.text.len()) as u64;
-            let begun = self.text.len();
             let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
-            self.tape.feed(&self.text[begun..]);
             self.is_partial = read.is_err();
             read?;
+            // A line that has arrived in part is not behind the place where reading may go on.
+            self.tape.feed(&self.text);
             if self.text.is_empty() {
                 return Ok(Next::End);
             }

@@ -117,11 +117,12 @@ impl Lines {
             if !std::mem::take(&mut self.is_partial) {
                 self.text.clear();
             }
-            let (begun, left) = (self.text.len(), (self.bytes_max - self.text.len()) as u64);
+            let left = (self.bytes_max - self.text.len()) as u64;
             let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
-            self.tape.feed(&self.text[begun..]);
             self.is_partial = read.is_err();
             read?;
+            // A line that has arrived in part is not behind the place where reading may go on.
+            self.tape.feed(&self.text);
             if self.text.is_empty() {
                 return Ok(None);
             }

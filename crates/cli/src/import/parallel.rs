@@ -31,7 +31,7 @@ use crate::import::mapping::{Mapping, Stated};
 use crate::import::pieces::{PIECE_BYTES, Piece};
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{Rows, Seen, Template};
-use crate::import::tape::Mark;
+use crate::import::tape::{Mark, Tape};
 use crate::interrupt;
 
 /// More threads than this are not used: each has pieces in memory.
@@ -44,6 +44,8 @@ const GATHERED_OPERANDS: usize = 1 << 16;
 const GATHERED_BYTES: usize = 4 << 20;
 const GATHERED_FILES: usize = 256;
 const GATHERED_TIME: Duration = Duration::from_millis(700);
+/// After this time of cutting pieces, those that are read are taken.
+const SEND_TIME: Duration = Duration::from_millis(100);
 /// A row that goes on in later pieces is read one by one from here on.
 const TAIL_BYTES_MAX: usize = 4 << 20;
 /// How much text of a pipe is kept before it is committed.
@@ -294,6 +296,7 @@ pub(crate) fn read(files: &mut impl Files, way: &Way, threads: usize) -> Result<
             next: 0,
             waiting: BTreeMap::new(),
             tail: Vec::new(),
+            before_tail: Tape::new(),
             lines: 0,
             kept: Vec::new(),
             kept_lines: None,
@@ -352,8 +355,9 @@ struct Order<'a, F> {
     number: u64,
     next: u64,
     waiting: BTreeMap<u64, (Sent, Done)>,
-    /// The beginning of a row that goes on in the next piece.
+    /// The beginning of a row that goes on in the next piece, and all before it.
     tail: Vec<u8>,
+    before_tail: Tape,
     /// How many lines are before the next piece, or the tail.
     lines: u64,
     /// The text of a pipe that is not committed, and the lines before it.
@@ -407,10 +411,13 @@ impl<F: Files> Order<'_, F> {
 
     /// Gives pieces to the threads, as many as there is room for; what stops that otherwise.
     fn send(&mut self) -> Result<Option<Fed>, Failure> {
+        let began = Instant::now();
         loop {
             let Threads { in_flight, bytes, bytes_max, .. } = self.threads;
             let has_room = bytes < bytes_max && in_flight + self.waiting.len() < PIECES_MAX;
-            if !has_room {
+            // A pipe that gives a little all the time must not keep what has come from a commit.
+            let is_late = in_flight > 0 && began.elapsed() >= SEND_TIME;
+            if !has_room || is_late {
                 return Ok(None);
             }
             let mut job = match self.files.next() {
@@ -470,6 +477,9 @@ impl<F: Files> Order<'_, F> {
         }
         self.kept_lines.get_or_insert(self.lines);
         self.kept.extend_from_slice(&kept);
+        if self.tail.is_empty() {
+            self.before_tail = Tape::clone(&job.piece.before);
+        }
         if !done.failed && !self.tail.is_empty() {
             let mut text = std::mem::take(&mut self.tail);
             text.extend_from_slice(&done.text);
@@ -481,7 +491,7 @@ impl<F: Files> Order<'_, F> {
         let mark = self.gather(&job, done);
         let is_whole = job.piece.is_last;
         if let Some(of_file) = self.gathered.files.last_mut() {
-            (of_file.mark, of_file.is_whole) = (mark, is_whole);
+            (of_file.mark, of_file.is_whole) = (Some(mark), is_whole);
         }
         self.gathered.text_bytes += bytes;
         if self.tail.len() > TAIL_BYTES_MAX {
@@ -490,8 +500,9 @@ impl<F: Files> Order<'_, F> {
         if self.is_enough(is_whole) { self.commit() } else { Ok(Taken::All) }
     }
 
-    /// Adds what became of a piece; the place behind it, if reading can go on there.
-    fn gather(&mut self, job: &Job, mut done: Done) -> Option<Mark> {
+    /// Adds what became of a piece; the place behind its last row. Each commit notes one: a record
+    /// without a place is found only as long as nobody touches the file.
+    fn gather(&mut self, job: &Job, mut done: Done) -> Mark {
         let lines = self.lines;
         self.lines += done.lines;
         self.gathered.folded.add(self.reader.way.fold(), &done.folded);
@@ -506,11 +517,14 @@ impl<F: Files> Order<'_, F> {
             }));
             of_file.seen.push(done.seen.after(lines));
         }
-        if done.passed < done.text.len() {
+        let content = if done.passed < done.text.len() {
             self.tail = done.text.split_off(done.passed);
-            return None;
-        }
-        Some(job.template.mark(job.piece.content, self.lines))
+            self.before_tail.feed(&done.text);
+            self.before_tail.content()
+        } else {
+            job.piece.content
+        };
+        job.template.mark(content, self.lines)
     }
 
     /// Whether what is gathered is to be committed; a file has ended, or not.

@@ -27,7 +27,8 @@ pub(crate) struct Piece {
     pub(crate) begins: bool,
     /// Nothing follows.
     pub(crate) is_last: bool,
-    /// All up to its end.
+    /// All before it, and all up to its end.
+    pub(crate) before: Box<Tape>,
     pub(crate) content: Content,
 }
 
@@ -112,9 +113,9 @@ impl Pieces {
     }
 
     fn piece(&mut self, text: Vec<u8>) -> Piece {
-        let begins = self.tape.bytes() == 0;
+        let (begins, before) = (self.tape.bytes() == 0, Box::new(self.tape.clone()));
         self.tape.feed(&text);
-        Piece { text, begins, is_last: self.is_ended, content: self.tape.content() }
+        Piece { text, begins, is_last: self.is_ended, before, content: self.tape.content() }
     }
 
     fn read_into(&mut self, text: &mut Vec<u8>) -> io::Result<()> {

@@ -152,7 +152,7 @@ impl Import<'_> {
         if let Some(entry) = &before {
             self.go_on(rows, entry)?;
         }
-        self.begin_bad(name);
+        self.begin_bad(name, &rows.header());
         let entry = disk.map(|disk| self.entry(name, disk, &before));
         let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
         self.totals.changed.extend(changed);
@@ -171,8 +171,8 @@ impl Import<'_> {
     }
 
     /// Bad rows that follow are of this file.
-    pub(crate) fn begin_bad(&mut self, name: &str) {
-        self.bad.begin_file((self.totals.files > 1).then_some(name));
+    pub(crate) fn begin_bad(&mut self, name: &str, columns: &[String]) {
+        self.bad.begin_file((self.totals.files > 1).then_some(name), columns);
     }
 
     /// The record of a file, new or known up to a row.
