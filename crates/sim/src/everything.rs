@@ -12,7 +12,7 @@ use crate::chance::Seeded;
 
 /// Every fold with operands as JSON; those of folds of floats have NaN, infinities and zeros of
 /// both signs among them.
-pub const FOLDS: [(&str, &[&str]); 34] = [
+pub const FOLDS: [(&str, &[&str]); 36] = [
     ("replace", &[r#""a""#, r#""0x00ff""#, r#""""#]),
     ("first", &[r#""a""#, r#""b""#]),
     ("sum:i64", &["5", "-7", "9223372036854775807"]),
@@ -26,6 +26,8 @@ pub const FOLDS: [(&str, &[&str]); 34] = [
     ("max:u64", &["5", "7"]),
     ("max:f64", &["-1.5", r#""-inf""#]),
     ("max:bytes", &[r#""b""#, r#""0xff""#]),
+    ("min:time", &[r#""2026-11-22T08:30:00.25Z""#, "-7"]),
+    ("max:time", &[r#""1969-12-31T23:59:59Z""#, r#""2026-11-22T08:30:00Z""#]),
     ("stats:f64", &["12.5", "[-3, 0.1, 1e17]"]),
     ("append", &[r#""a""#, r#""b""#]),
     (r#"append:",""#, &[r#""a""#, r#""b,c""#]),
