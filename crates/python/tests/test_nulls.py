@@ -35,11 +35,11 @@ FOLDS = {
     "stats:f64": 2.5, "append": b"v", "append:,": b"v", "set": b"v", "intersect": [b"v"], "bitmap": 7,
     "counters": {"a": 1}, "lww:ts": {"ts": 1, "value": "v"}, "top:10": "12.5 alice", "hll:12": b"v",
     "quantiles": 2.5, "json-merge": {"a": 1}, "patch": b"v", "matmul:2:f64": [[1.0, 0.0], [0.0, 1.0]],
-    "replace": b"v",
+    "replace": b"v", "min:time": "2026-11-22T08:30:00Z", "max:time": "2026-11-22T08:30:00Z",
 }  # fmt: skip
 VALUES = {
     "bytes": b"v", "utf8": "v", "json": {"a": 1}, "u8": 2, "u16": 2, "u32": 2, "u64": 2, "u128": 2, "i8": 2, "i16": 2,
-    "i32": 2, "i64": 2, "i128": 2, "f32": 2.5, "f64": 2.5, "bool": True,
+    "i32": 2, "i64": 2, "i128": 2, "f32": 2.5, "f64": 2.5, "bool": True, "time": "2026-11-22T08:30:00Z",
 }  # fmt: skip
 RECORD = {"n": "sum:u64", "d": "stats:f64", "t": "set"}
 CASES = [
