@@ -100,9 +100,10 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             this.writes = new WriteBuffer(db);
         }
 
-        /** The table of a new state. Names of states may be of any length and have any letters. */
-        StateTable create(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
-            return adopt(db.createTable("s" + tables.size(), StateTable.RULES), meta);
+        /** The table of a new state, with a native fold or without one. */
+        StateTable create(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, String spec) {
+            return adopt(
+                    db.createTable(StateTable.nextName(db), StateTable.rulesOf(spec)), meta);
         }
 
         StateTable adopt(Table table, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
@@ -217,6 +218,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             boolean allowFutureMetadataUpdates)
             throws Exception {
         StateTable table = tables.get(descriptor.getName());
+        FoldAggregate<?, ?> function = NativeFold.functionOf(descriptor);
         boolean isMigrated = false;
         if (table == null) {
             table =
@@ -226,8 +228,10 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
                                     descriptor.getName(),
                                     namespaceSerializer,
                                     descriptor.getSerializer(),
-                                    StateSnapshotTransformFactory.noTransform()));
+                                    StateSnapshotTransformFactory.noTransform()),
+                            function == null ? null : function.spec());
         } else {
+            checkFold(table, function);
             isMigrated = updateSerializers(table, namespaceSerializer, descriptor);
         }
         RegisteredKeyValueStateBackendMetaInfo<N, SV> meta =
@@ -238,6 +242,10 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         }
         if (isMigrated) {
             migrateRows(table, state, meta);
+        }
+        if (function != null && table.spec() == null) {
+            Relayout.toFold(db, table, function);
+            state = newState(descriptor, table);
         }
         table.meta = allowFutureMetadataUpdates ? meta.withSerializerUpgradesAllowed() : meta;
         table.transform = transform;
@@ -258,11 +266,32 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             case REDUCING:
                 return new Reducing<>(this, table);
             case AGGREGATING:
-                return new Aggregating<>(this, table);
+                return table.spec() == null
+                        ? new Aggregating<>(this, table)
+                        : (AbstractState<K, N, V>) new NativeFold<>(this, table);
             default:
                 throw new FlinkRuntimeException(
                         "the state " + descriptor + " is of a type that FoldDB does not keep");
         }
+    }
+
+    /** Leaves the values of a native fold to no other function than one of that fold. */
+    private void checkFold(StateTable table, FoldAggregate<?, ?> function)
+            throws IOException, StateMigrationException {
+        if (table.spec() == null || (function != null && function.spec().equals(table.spec()))) {
+            return;
+        }
+        if (function != null) {
+            throw new StateMigrationException(
+                    "the restored state "
+                            + table.meta.getName()
+                            + " is folded by "
+                            + table.spec()
+                            + ", and its function now by "
+                            + function.spec()
+                            + "; give the operator another uid, or the state another name");
+        }
+        Relayout.toOperands(db, table);
     }
 
     /** Whether the rows must be migrated. */
@@ -381,7 +410,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         writes.flush();
         return new StoreSnapshot<>(
                 db,
-                new ArrayList<>(tables.values()),
+                tables.values(),
                 timers.getRegisteredPQStates().values(),
                 keyGroupRange,
                 keyGroupBytes,

@@ -78,7 +78,8 @@ final class FullRestore<K> {
                         ? known
                         : opened.create(
                                 (RegisteredKeyValueStateBackendMetaInfo<?, ?>)
-                                        RegisteredKeyValueStateBackendMetaInfo.fromMetaInfoSnapshot(meta));
+                                        RegisteredKeyValueStateBackendMetaInfo.fromMetaInfoSnapshot(meta),
+                                null);
         return row -> table.put(row.getKey(), row.getValue());
     }
 

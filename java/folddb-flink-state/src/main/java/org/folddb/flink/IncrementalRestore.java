@@ -35,6 +35,7 @@ import org.folddb.BackupFile;
 import org.folddb.FoldDb;
 import org.folddb.Options;
 import org.folddb.Rows;
+import org.folddb.Table;
 
 /**
  * Makes a store of incremental checkpoints.
@@ -146,7 +147,7 @@ final class IncrementalRestore<K> {
 
     private void deleteGroups(StateTable table, int from, int before) {
         if (from < before) {
-            table.table.deleteRange(beginOf(from), beginOf(before));
+            table.table().deleteRange(beginOf(from), beginOf(before));
         }
     }
 
@@ -187,16 +188,30 @@ final class IncrementalRestore<K> {
             throws IOException, StateMigrationException {
         try (FoldDb from = FoldDb.openReadOnly(store, sparing())) {
             for (RestoredTable table : readMetadata(handle, opened)) {
-                StateTable known = opened.tables.get(table.meta.getName());
-                StateTable to = known != null ? known : opened.create(table.meta);
-                to.hasOperands |= table.hasOperands;
-                byte[] begin = beginOf(range.getStartKeyGroup());
-                byte[] end = beginOf(range.getEndKeyGroup() + 1);
-                try (Rows rows = from.table(table.name).scan().from(begin).before(end).rows()) {
-                    while (rows.next()) {
-                        to.put(rows.key(), rows.value());
-                    }
-                }
+                copyRows(from.table(table.name), table, range, opened);
+            }
+        }
+    }
+
+    private void copyRows(
+            Table from,
+            RestoredTable restored,
+            KeyGroupRange range,
+            FoldDbKeyedStateBackend.Opened opened)
+            throws IOException {
+        String spec = StateTable.specOf(from);
+        StateTable known = opened.tables.get(restored.meta.getName());
+        StateTable to = known != null ? known : opened.create(restored.meta, spec);
+        if (to.spec() != null && !to.spec().equals(spec)) {
+            Relayout.toOperands(opened.db, to); // one task had the function, and another not yet
+        }
+        boolean isFramed = spec != null && to.spec() == null;
+        to.hasOperands |= restored.hasOperands;
+        byte[] begin = beginOf(range.getStartKeyGroup());
+        byte[] end = beginOf(range.getEndKeyGroup() + 1);
+        try (Rows rows = from.scan().from(begin).before(end).rows()) {
+            while (rows.next()) {
+                to.put(rows.key(), isFramed ? NativeFold.framed(rows.value()) : rows.value());
             }
         }
     }

@@ -73,7 +73,7 @@ final class LocalBackup<K> implements SnapshotResources {
         this.keySerializer = keySerializer;
         for (StateTable table : tables) {
             metas.add(table.meta.snapshot());
-            tableNames.add(table.table.name());
+            tableNames.add(table.table().name());
             haveOperands.add(table.hasOperands);
         }
         for (HeapPriorityQueueSnapshotRestoreWrapper<?> queue : timers) {

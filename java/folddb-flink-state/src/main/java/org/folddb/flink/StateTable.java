@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
+import org.folddb.FoldDb;
 import org.folddb.Rows;
 import org.folddb.Scan;
-import org.folddb.Snapshot;
 import org.folddb.Table;
 
 /**
@@ -16,17 +16,21 @@ import org.folddb.Table;
  * <pre>
  *   key     key group (1 or 2 bytes), key, namespace, and for map states the key in the map
  *   value   a value; a list, or operands of a reducing or aggregating state: one after the other,
- *           with a comma between them
+ *           with a comma between them; or the value of a native fold
  * </pre>
  *
  * These are the rows of Flink's canonical savepoints, save for operands, which become one value
- * there.
+ * there, and values of native folds, which have their length before them there.
  */
 final class StateTable {
-    static final String RULES = "fold=append:,";
+    private static final String FOLD = "fold=";
+    private static final String APPEND = "append:,";
 
-    final Table table;
     private final WriteBuffer writes;
+    private Table table;
+
+    /** The native fold of the values; null where values, lists or operands are appended. */
+    private String spec;
 
     RegisteredKeyValueStateBackendMetaInfo<?, ?> meta;
     StateSnapshotTransformFactory<?> transform = StateSnapshotTransformFactory.noTransform();
@@ -38,9 +42,50 @@ final class StateTable {
     boolean hasOperands;
 
     StateTable(Table table, WriteBuffer writes, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
-        this.table = table;
         this.writes = writes;
         this.meta = meta;
+        become(table, specOf(table));
+    }
+
+    /** The rules of a table with a native fold, or, without one, to which is appended. */
+    static String rulesOf(String spec) {
+        return FOLD + (spec == null ? APPEND : spec);
+    }
+
+    /** The native fold of a table; null where it is appended to. */
+    static String specOf(Table table) {
+        for (String rule : table.rules().split("\n")) {
+            if (rule.startsWith(FOLD)) {
+                String fold = rule.substring(FOLD.length());
+                return fold.equals(APPEND) ? null : fold;
+            }
+        }
+        return null;
+    }
+
+    /** A name that no table has: none is ever dropped. Names of states may have any letters. */
+    static String nextName(FoldDb db) {
+        return "s" + db.tables().size();
+    }
+
+    Table table() {
+        return table;
+    }
+
+    String spec() {
+        return spec;
+    }
+
+    /** Goes on with another table; rows of the former one must be moved. */
+    void become(Table next, String nextSpec) {
+        table = next;
+        spec = nextSpec;
+        state = null;
+    }
+
+    /** Deletes the rows of a former table. */
+    void deleteAll(Table former, byte[] end) {
+        writes.deleteRange(former, new byte[0], end);
     }
 
     byte[] get(byte[] key) {
@@ -86,10 +131,6 @@ final class StateTable {
         writes.flush();
         Scan scan = table.scan();
         return (isKeysOnly ? scan.keysOnly() : scan).rows();
-    }
-
-    Rows rowsAt(Snapshot snapshot) {
-        return table.scan().at(snapshot).rows();
     }
 
     /** The first key after all that begin so: the first byte, of a key group, is below 0xff. */

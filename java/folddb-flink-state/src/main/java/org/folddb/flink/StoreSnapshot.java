@@ -20,6 +20,7 @@ import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
 import org.apache.flink.runtime.state.metainfo.StateMetaInfoSnapshot;
 import org.folddb.FoldDb;
 import org.folddb.Snapshot;
+import org.folddb.Table;
 
 /**
  * The store, the timers, and what is known of the states, as they were when it was taken. It is
@@ -27,7 +28,7 @@ import org.folddb.Snapshot;
  */
 final class StoreSnapshot<K> implements FullSnapshotResources<K> {
     private final Snapshot snapshot;
-    private final List<StateTable> tables;
+    private final List<Table> tables = new ArrayList<>();
     private final List<RowTransform> transforms = new ArrayList<>();
     private final List<HeapPriorityQueueStateSnapshot<?>> queues = new ArrayList<>();
     private final List<StateMetaInfoSnapshot> metas = new ArrayList<>();
@@ -38,18 +39,18 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
 
     StoreSnapshot(
             FoldDb db,
-            List<StateTable> tables,
+            Collection<StateTable> tables,
             Collection<HeapPriorityQueueSnapshotRestoreWrapper<?>> timers,
             KeyGroupRange keyGroups,
             int keyGroupBytes,
             TypeSerializer<K> keySerializer,
             StreamCompressionDecorator compression) {
-        this.tables = tables;
         this.keyGroups = keyGroups;
         this.keyGroupBytes = keyGroupBytes;
         this.keySerializer = keySerializer;
         this.compression = compression;
         for (StateTable table : tables) {
+            this.tables.add(table.table()); // a state may go on with another one
             metas.add(table.meta.snapshot());
             transforms.add(RowTransform.both(foldOf(table), transformOf(table.meta, table.transform)));
         }
@@ -61,6 +62,9 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
     }
 
     private static RowTransform foldOf(StateTable table) {
+        if (table.spec() != null) {
+            return NativeFold::framed;
+        }
         if (table.state != null) {
             return table.state.foldForSnapshot();
         }
@@ -101,7 +105,7 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
     public KeyValueStateIterator createKVStateIterator() throws IOException {
         List<SnapshotRows> all = new ArrayList<>();
         for (int at = 0; at < tables.size(); at++) {
-            all.add(SnapshotRows.ofTable(at, tables.get(at).rowsAt(snapshot), transforms.get(at)));
+            all.add(SnapshotRows.ofTable(at, tables.get(at).scan().at(snapshot).rows(), transforms.get(at)));
         }
         for (HeapPriorityQueueStateSnapshot<?> queue : queues) {
             all.add(SnapshotRows.ofQueue(all.size(), queue, keyGroups, keyGroupBytes));

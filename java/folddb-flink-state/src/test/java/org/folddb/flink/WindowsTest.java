@@ -51,7 +51,10 @@ class WindowsTest {
         TUMBLING_AGGREGATE(TumblingEventTimeWindows.of(Duration.ofMillis(100))),
         SESSION_AGGREGATE(EventTimeSessionWindows.withGap(Duration.ofMillis(30))),
         TUMBLING_LIST(TumblingEventTimeWindows.of(Duration.ofMillis(100))),
-        SESSION_LIST(EventTimeSessionWindows.withGap(Duration.ofMillis(30)));
+        SESSION_LIST(EventTimeSessionWindows.withGap(Duration.ofMillis(30))),
+        TUMBLING_FOLD(TumblingEventTimeWindows.of(Duration.ofMillis(100))),
+        SLIDING_FOLD(SlidingEventTimeWindows.of(Duration.ofMillis(100), Duration.ofMillis(50))),
+        SESSION_FOLD(EventTimeSessionWindows.withGap(Duration.ofMillis(30)));
 
         private final WindowAssigner<Object, TimeWindow> assigner;
 
@@ -74,6 +77,11 @@ class WindowsTest {
             }
             if (name().endsWith("AGGREGATE")) {
                 return builder.aggregate(new Longest(), new Shown<>(), Types.STRING);
+            }
+            if (name().endsWith("FOLD")) {
+                FoldAggregate<Tuple2<Integer, String>, Stats> function =
+                        FoldAggregates.stats(record -> record.f1.hashCode() / 7.0);
+                return builder.aggregate(function, new Shown<>(), TypeInformation.of(FoldValue.class));
             }
             return builder.process(new Shown<>());
         }
