@@ -51,6 +51,7 @@ import org.apache.flink.util.FlinkRuntimeException;
 import org.apache.flink.util.IOUtils;
 import org.apache.flink.util.StateMigrationException;
 import org.folddb.FoldDb;
+import org.folddb.FoldDbException;
 import org.folddb.Rows;
 import org.folddb.SharedMemory;
 import org.folddb.Table;
@@ -112,8 +113,21 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             return adopted;
         }
 
+        private void logFigures() {
+            if (LOG.isInfoEnabled()) {
+                try {
+                    Map<String, Double> figures = db.stats();
+                    figures.values().removeIf(figure -> figure == 0);
+                    LOG.info("The FoldDB store {} ends with {}.", directory, figures);
+                } catch (FoldDbException failure) {
+                    LOG.info("The FoldDB store {} ends without figures.", directory, failure);
+                }
+            }
+        }
+
         /** Closes the store, and removes its files. */
         void close() {
+            logFigures();
             IOUtils.closeQuietly(db);
             try {
                 FileUtils.deleteDirectory(directory);

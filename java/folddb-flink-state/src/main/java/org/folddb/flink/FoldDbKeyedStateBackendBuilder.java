@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import javax.annotation.Nonnull;
 import org.apache.flink.core.fs.CloseableRegistry;
+import org.apache.flink.metrics.MetricGroup;
 import org.apache.flink.runtime.memory.OpaqueMemoryResource;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackendBuilder;
 import org.apache.flink.runtime.state.BackendBuildingException;
@@ -26,6 +27,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
     private final FoldDbOptions.Adding aggregating;
     private final boolean isIncremental;
     private final CloseableRegistry cancelRegistry;
+    private final MetricGroup metrics;
 
     FoldDbKeyedStateBackendBuilder(
             KeyedStateBackendParameters<K> parameters,
@@ -56,6 +58,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
         this.aggregating = aggregating;
         this.isIncremental = isIncremental;
         this.cancelRegistry = parameters.getCancelStreamRegistry();
+        this.metrics = parameters.getMetricGroup();
     }
 
     @Override
@@ -76,6 +79,8 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                                 keySerializerProvider)
                         .restore();
             }
+            StoreMetrics.register(
+                    metrics, opened.db, memory == null ? null : memory.getResourceHandle());
             return new FoldDbKeyedStateBackend<>(
                     kvStateRegistry,
                     keySerializerProvider.currentSchemaSerializer(),

@@ -7,6 +7,7 @@ import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.typeutils.base.IntSerializer;
 import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.core.fs.CloseableRegistry;
+import org.apache.flink.metrics.MetricGroup;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.checkpoint.CheckpointType;
@@ -51,6 +52,16 @@ final class Backends {
             KeyGroupRange range,
             Collection<KeyedStateHandle> restored)
             throws Exception {
+        return open(backend, keyGroups, range, restored, new UnregisteredMetricsGroup());
+    }
+
+    static AbstractKeyedStateBackend<Integer> open(
+            AbstractStateBackend backend,
+            int keyGroups,
+            KeyGroupRange range,
+            Collection<KeyedStateHandle> restored,
+            MetricGroup metrics)
+            throws Exception {
         return backend.createKeyedStateBackend(
                 new KeyedStateBackendParametersImpl<>(
                         MockEnvironment.builder().build(),
@@ -61,7 +72,7 @@ final class Backends {
                         range,
                         null,
                         TtlTimeProvider.DEFAULT,
-                        new UnregisteredMetricsGroup(),
+                        metrics,
                         (name, value) -> {},
                         restored,
                         new CloseableRegistry(),
