@@ -89,7 +89,7 @@ final class StateTable {
     }
 
     byte[] get(byte[] key) {
-        writes.flush();
+        writes.flushFor(table, key);
         return table.get(key);
     }
 

@@ -7,8 +7,8 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * The hash of members of sketches: XXH3 of 64 bits without a seed, as in its published
- * specification. The native half has the same one.
+ * XXH3 of 64 bits without a seed, as in its published specification: the hash of members of
+ * sketches, for which the native half has the same one.
  */
 final class Xxh3 {
     private static final VarHandle WORD =
