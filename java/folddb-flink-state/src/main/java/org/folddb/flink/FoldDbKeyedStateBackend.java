@@ -2,6 +2,7 @@ package org.folddb.flink;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -28,6 +29,8 @@ import org.apache.flink.runtime.state.InternalKeyContext;
 import org.apache.flink.runtime.state.KeyGroupedInternalPriorityQueue;
 import org.apache.flink.runtime.state.Keyed;
 import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
+import org.apache.flink.runtime.state.LocalSnapshotDirectoryProvider;
 import org.apache.flink.runtime.state.PriorityComparable;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.SavepointResources;
@@ -71,6 +74,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
     private final WriteBuffer writes;
     private final FoldDbOptions.Adding aggregating;
     private final boolean isIncremental;
+    private final LocalRecoveryConfig localRecovery;
 
     /** The tables of states by the names of states, in the order in which they were made. */
     private final LinkedHashMap<String, StateTable> tables;
@@ -153,7 +157,8 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             InternalKeyContext<K> keyContext,
             Opened opened,
             FoldDbOptions.Adding aggregating,
-            boolean isIncremental) {
+            boolean isIncremental,
+            LocalRecoveryConfig localRecovery) {
         super(
                 kvStateRegistry,
                 keySerializer,
@@ -171,6 +176,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         this.tables = opened.tables;
         this.aggregating = aggregating;
         this.isIncremental = isIncremental;
+        this.localRecovery = localRecovery;
         this.keyGroupBytes =
                 CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
         this.keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, keyGroupBytes, 32);
@@ -432,11 +438,26 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
                 keyGroupCompressionDecorator);
     }
 
-    private LocalBackup<K> localBackup(long checkpointId) {
+    /** The local state of the task, where a checkpoint of this type stays on this machine, too. */
+    private LocalSnapshotDirectoryProvider localState(CheckpointOptions options) {
+        return localRecovery.isLocalBackupEnabled() && !options.getCheckpointType().isSavepoint()
+                ? localRecovery.getLocalStateDirectoryProvider().orElse(null)
+                : null;
+    }
+
+    private LocalBackup<K> localBackup(long checkpointId, LocalSnapshotDirectoryProvider localState)
+            throws IOException {
         writes.flush();
+        File place = new File(opened.directory + "_checkpoint_" + checkpointId + "_" + UUID.randomUUID());
+        if (localState != null) {
+            File parent = localState.subtaskSpecificCheckpointDirectory(checkpointId);
+            Files.createDirectories(parent.toPath());
+            place = new File(parent, opened.directory.getName());
+        }
         return new LocalBackup<>(
                 db,
-                new File(opened.directory + "_checkpoint_" + checkpointId + "_" + UUID.randomUUID()),
+                place,
+                localState,
                 tables.values(),
                 timers.getRegisteredPQStates().values(),
                 keyGroupRange,
@@ -456,7 +477,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             return run(
                     "incremental snapshot of a FoldDB store",
                     new IncrementalSnapshots<K>(
-                            this::localBackup, opened.backendId, keyGroupRange, opened.uploaded),
+                            id -> localBackup(id, localState(options)), opened.backendId, keyGroupRange, opened.uploaded),
                     checkpointId,
                     timestamp,
                     streams,
@@ -464,7 +485,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         }
         return run(
                 "full snapshot of a FoldDB store",
-                new FullSnapshots<>(this::storeSnapshot),
+                new FullSnapshots<>(this::storeSnapshot, localState(options)),
                 checkpointId,
                 timestamp,
                 streams,

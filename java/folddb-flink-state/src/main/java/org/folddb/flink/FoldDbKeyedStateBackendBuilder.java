@@ -9,6 +9,7 @@ import org.apache.flink.runtime.memory.OpaqueMemoryResource;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackendBuilder;
 import org.apache.flink.runtime.state.BackendBuildingException;
 import org.apache.flink.runtime.state.InternalKeyContextImpl;
+import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.StateBackend.KeyedStateBackendParameters;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
@@ -28,6 +29,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
     private final boolean isIncremental;
     private final CloseableRegistry cancelRegistry;
     private final MetricGroup metrics;
+    private final LocalRecoveryConfig localRecovery;
 
     FoldDbKeyedStateBackendBuilder(
             KeyedStateBackendParameters<K> parameters,
@@ -59,6 +61,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
         this.isIncremental = isIncremental;
         this.cancelRegistry = parameters.getCancelStreamRegistry();
         this.metrics = parameters.getMetricGroup();
+        this.localRecovery = parameters.getEnv().getTaskStateManager().createLocalRecoveryConfig();
     }
 
     @Override
@@ -94,7 +97,8 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                     new InternalKeyContextImpl<>(keyGroupRange, numberOfKeyGroups),
                     opened,
                     aggregating,
-                    isIncremental);
+                    isIncremental,
+                    localRecovery);
         } catch (Throwable failure) {
             opened.close();
             throw new BackendBuildingException("the keyed state cannot be restored into FoldDB", failure);

@@ -8,6 +8,7 @@ import org.apache.flink.runtime.state.CheckpointStreamWithResultProvider;
 import org.apache.flink.runtime.state.CheckpointedStateScope;
 import org.apache.flink.runtime.state.FullSnapshotAsyncWriter;
 import org.apache.flink.runtime.state.KeyedStateHandle;
+import org.apache.flink.runtime.state.LocalSnapshotDirectoryProvider;
 import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategy;
 
@@ -15,8 +16,12 @@ import org.apache.flink.runtime.state.SnapshotStrategy;
 final class FullSnapshots<K> implements SnapshotStrategy<KeyedStateHandle, StoreSnapshot<K>> {
     private final Supplier<StoreSnapshot<K>> take;
 
-    FullSnapshots(Supplier<StoreSnapshot<K>> take) {
+    /** Where what is sent is written, too; null where it is not. */
+    private final LocalSnapshotDirectoryProvider localState;
+
+    FullSnapshots(Supplier<StoreSnapshot<K>> take, LocalSnapshotDirectoryProvider localState) {
         this.take = take;
+        this.localState = localState;
     }
 
     @Override
@@ -37,8 +42,11 @@ final class FullSnapshots<K> implements SnapshotStrategy<KeyedStateHandle, Store
         return new FullSnapshotAsyncWriter<>(
                 options.getCheckpointType(),
                 () ->
-                        CheckpointStreamWithResultProvider.createSimpleStream(
-                                CheckpointedStateScope.EXCLUSIVE, streams),
+                        localState == null
+                                ? CheckpointStreamWithResultProvider.createSimpleStream(
+                                        CheckpointedStateScope.EXCLUSIVE, streams)
+                                : CheckpointStreamWithResultProvider.createDuplicatingStream(
+                                        checkpointId, CheckpointedStateScope.EXCLUSIVE, streams, localState),
                 snapshot);
     }
 }

@@ -19,8 +19,10 @@ import org.apache.flink.api.common.typeutils.TypeSerializerSchemaCompatibility;
 import org.apache.flink.api.common.typeutils.TypeSerializerSnapshot;
 import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.core.memory.DataInputViewStreamWrapper;
+import org.apache.flink.runtime.state.AbstractIncrementalStateHandle;
 import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
+import org.apache.flink.runtime.state.IncrementalLocalKeyedStateHandle;
 import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
@@ -36,6 +38,8 @@ import org.folddb.FoldDb;
 import org.folddb.Options;
 import org.folddb.Rows;
 import org.folddb.Table;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Makes a store of incremental checkpoints.
@@ -47,6 +51,8 @@ import org.folddb.Table;
  * </pre>
  */
 final class IncrementalRestore<K> {
+    private static final Logger LOG = LoggerFactory.getLogger(IncrementalRestore.class);
+
     /** The least that a store can have. */
     private static final long READING_BYTES = 4 << 20;
 
@@ -58,7 +64,7 @@ final class IncrementalRestore<K> {
     private final ClassLoader userCodeClassLoader;
     private final StateSerializerProvider<K> keySerializers;
     private final CloseableRegistry registry;
-    private final List<IncrementalRemoteKeyedStateHandle> handles = new ArrayList<>();
+    private final List<AbstractIncrementalStateHandle> handles = new ArrayList<>();
     private boolean isKeySerializerChecked;
 
     /** The immutable files of the first handle. */
@@ -66,7 +72,7 @@ final class IncrementalRestore<K> {
 
     /** Whether there are incremental checkpoints among these. */
     static boolean isFor(Collection<KeyedStateHandle> handles) {
-        return handles.stream().anyMatch(IncrementalRemoteKeyedStateHandle.class::isInstance);
+        return handles.stream().anyMatch(AbstractIncrementalStateHandle.class::isInstance);
     }
 
     IncrementalRestore(
@@ -89,11 +95,12 @@ final class IncrementalRestore<K> {
         this.keySerializers = keySerializers;
         this.registry = registry;
         for (KeyedStateHandle handle : restored) {
-            if (!(handle instanceof IncrementalRemoteKeyedStateHandle)) {
+            if (!(handle instanceof IncrementalRemoteKeyedStateHandle)
+                    && !(handle instanceof IncrementalLocalKeyedStateHandle)) {
                 throw new IOException(
                         "an incremental checkpoint cannot be restored together with " + handle);
             }
-            handles.add((IncrementalRemoteKeyedStateHandle) handle);
+            handles.add((AbstractIncrementalStateHandle) handle);
         }
         handles.sort(Comparator.comparingInt(handle -> -countOfOurs(handle)));
     }
@@ -104,10 +111,12 @@ final class IncrementalRestore<K> {
 
     /** Makes the store of the files of the first handle, and opens it. */
     FoldDb open() throws IOException {
-        Path backup = download(handles.get(0));
+        AbstractIncrementalStateHandle first = handles.get(0);
+        LOG.info("The FoldDB store {} is restored from {}.", directory, first);
+        Path backup = backupOf(first);
         try {
             for (BackupFile file : FoldDb.backupFiles(backup)) {
-                for (HandleAndLocalPath shared : handles.get(0).getSharedState()) {
+                for (HandleAndLocalPath shared : first.getSharedStateHandles()) {
                     if (shared.getLocalPath().equals(file.name())) {
                         immutable.put(file, shared.getHandle());
                     }
@@ -115,14 +124,14 @@ final class IncrementalRestore<K> {
             }
             FoldDb.restore(backup, directory.toPath(), options);
         } finally {
-            FileUtils.deleteDirectory(backup.toFile());
+            removeIfDownloaded(first, backup);
         }
         return FoldDb.open(directory.toPath(), options);
     }
 
     /** Puts states and timers into what is open, and makes it hold our key groups and no others. */
     void fill(FoldDbKeyedStateBackend.Opened opened) throws IOException, StateMigrationException {
-        IncrementalRemoteKeyedStateHandle first = handles.get(0);
+        AbstractIncrementalStateHandle first = handles.get(0);
         for (RestoredTable table : readMetadata(first, opened)) {
             opened.adopt(opened.db.table(table.name), table.meta).hasOperands = table.hasOperands;
         }
@@ -137,7 +146,7 @@ final class IncrementalRestore<K> {
             deleteGroups(table, present.getStartKeyGroup(), keyGroups.getStartKeyGroup());
             deleteGroups(table, keyGroups.getEndKeyGroup() + 1, present.getEndKeyGroup() + 1);
         }
-        for (IncrementalRemoteKeyedStateHandle handle : handles.subList(1, handles.size())) {
+        for (AbstractIncrementalStateHandle handle : handles.subList(1, handles.size())) {
             if (countOfOurs(handle) > 0) {
                 copyRows(handle, opened);
             }
@@ -161,16 +170,16 @@ final class IncrementalRestore<K> {
     }
 
     private void copyRows(
-            IncrementalRemoteKeyedStateHandle handle, FoldDbKeyedStateBackend.Opened opened)
+            AbstractIncrementalStateHandle handle, FoldDbKeyedStateBackend.Opened opened)
             throws IOException, StateMigrationException {
         KeyGroupRange range = handle.getKeyGroupRange().getIntersection(keyGroups);
-        Path backup = download(handle);
-        Path store = Path.of(backup + "_store");
+        Path backup = backupOf(handle);
+        Path store = Path.of(directory + "_store_" + UUID.randomUUID());
         try {
             FoldDb.restore(backup, store, sparing());
             copyRows(store, handle, range, opened);
         } finally {
-            FileUtils.deleteDirectory(backup.toFile());
+            removeIfDownloaded(handle, backup);
             FileUtils.deleteDirectory(store.toFile());
         }
     }
@@ -182,7 +191,7 @@ final class IncrementalRestore<K> {
 
     private void copyRows(
             Path store,
-            IncrementalRemoteKeyedStateHandle handle,
+            AbstractIncrementalStateHandle handle,
             KeyGroupRange range,
             FoldDbKeyedStateBackend.Opened opened)
             throws IOException, StateMigrationException {
@@ -213,6 +222,20 @@ final class IncrementalRestore<K> {
             while (rows.next()) {
                 to.put(rows.key(), isFramed ? NativeFold.framed(rows.value()) : rows.value());
             }
+        }
+    }
+
+    /** The backup of a checkpoint: one that has stayed on this machine, or its files, copied here. */
+    private Path backupOf(AbstractIncrementalStateHandle handle) throws IOException {
+        return handle instanceof IncrementalLocalKeyedStateHandle
+                ? ((IncrementalLocalKeyedStateHandle) handle).getDirectoryStateHandle().getDirectory()
+                : download((IncrementalRemoteKeyedStateHandle) handle);
+    }
+
+    private static void removeIfDownloaded(AbstractIncrementalStateHandle handle, Path backup)
+            throws IOException {
+        if (handle instanceof IncrementalRemoteKeyedStateHandle) {
+            FileUtils.deleteDirectory(backup.toFile());
         }
     }
 
@@ -262,7 +285,7 @@ final class IncrementalRestore<K> {
 
     /** Restores the timers of our key groups; gives the tables. See {@link LocalBackup}. */
     private List<RestoredTable> readMetadata(
-            IncrementalRemoteKeyedStateHandle handle, FoldDbKeyedStateBackend.Opened opened)
+            AbstractIncrementalStateHandle handle, FoldDbKeyedStateBackend.Opened opened)
             throws IOException, StateMigrationException {
         TimerRestore timers = new TimerRestore(opened.queues, keyGroups, numberOfKeyGroups);
         List<RestoredTable> tables = new ArrayList<>();

@@ -1,15 +1,16 @@
 package org.folddb.flink;
 
+import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.function.LongFunction;
 import javax.annotation.Nonnull;
 import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
@@ -18,7 +19,9 @@ import org.apache.flink.runtime.checkpoint.filemerging.FileMergingSnapshotManage
 import org.apache.flink.runtime.state.CheckpointStateOutputStream;
 import org.apache.flink.runtime.state.CheckpointStreamFactory;
 import org.apache.flink.runtime.state.CheckpointedStateScope;
+import org.apache.flink.runtime.state.DirectoryStateHandle;
 import org.apache.flink.runtime.state.IncrementalKeyedStateHandle.HandleAndLocalPath;
+import org.apache.flink.runtime.state.IncrementalLocalKeyedStateHandle;
 import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedStateHandle;
@@ -27,6 +30,7 @@ import org.apache.flink.runtime.state.SnapshotResult;
 import org.apache.flink.runtime.state.SnapshotStrategy;
 import org.apache.flink.runtime.state.StateUtil;
 import org.apache.flink.runtime.state.StreamStateHandle;
+import org.apache.flink.runtime.state.filesystem.FileStateHandle;
 import org.apache.flink.util.IOUtils;
 import org.folddb.BackupFile;
 
@@ -35,13 +39,13 @@ import org.folddb.BackupFile;
  * is not sent again.
  */
 final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle, LocalBackup<K>> {
-    private final LongFunction<LocalBackup<K>> take;
+    private final Taking<K> take;
     private final UUID backendId;
     private final KeyGroupRange keyGroups;
     private final UploadedFiles uploaded;
 
     IncrementalSnapshots(
-            LongFunction<LocalBackup<K>> take,
+            Taking<K> take,
             UUID backendId,
             KeyGroupRange keyGroups,
             UploadedFiles uploaded) {
@@ -52,8 +56,8 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
     }
 
     @Override
-    public LocalBackup<K> syncPrepareResources(long checkpointId) {
-        return take.apply(checkpointId);
+    public LocalBackup<K> syncPrepareResources(long checkpointId) throws IOException {
+        return take.take(checkpointId);
     }
 
     @Override
@@ -71,6 +75,11 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
         Map<BackupFile, StreamStateHandle> known =
                 sharing == SharingFilesStrategy.FORWARD_BACKWARD ? uploaded.ofLastCompleted() : Map.of();
         return registry -> new Upload(backup, checkpointId, streams, sharing, known, registry).run();
+    }
+
+    /** Makes a backup for a checkpoint, in the thread of the task. */
+    interface Taking<K> {
+        LocalBackup<K> take(long checkpointId) throws IOException;
     }
 
     /** The sending of one checkpoint. */
@@ -108,8 +117,7 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
         SnapshotResult<KeyedStateHandle> run() throws Exception {
             boolean isWhole = false;
             try {
-                StreamStateHandle metadata =
-                        send(CheckpointedStateScope.EXCLUSIVE, backup::writeMetadata);
+                StreamStateHandle metadata = send(CheckpointedStateScope.EXCLUSIVE, this::metadata);
                 for (BackupFile file : backup.files()) {
                     (file.isImmutable() ? sharedState : privateState)
                             .add(HandleAndLocalPath.of(handleOf(file), file.name()));
@@ -125,13 +133,46 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
                 if (sharing != SharingFilesStrategy.NO_SHARING) {
                     uploaded.add(checkpointId, immutable);
                 }
+                SnapshotResult<KeyedStateHandle> result =
+                        backup.isForLocalState()
+                                ? SnapshotResult.withLocalState(whole, localHandle())
+                                : SnapshotResult.of(whole);
                 isWhole = true;
-                return SnapshotResult.of(whole);
+                return result;
             } finally {
                 if (!isWhole) {
                     StateUtil.bestEffortDiscardAllStateObjects(sent);
                 }
             }
+        }
+
+        /** Writes it on this machine first where it stays there. */
+        private void metadata(OutputStream out) throws IOException {
+            if (!backup.isForLocalState()) {
+                backup.writeMetadata(out);
+                return;
+            }
+            try (OutputStream file =
+                    new BufferedOutputStream(Files.newOutputStream(backup.metadataFile()))) {
+                backup.writeMetadata(file);
+            }
+            Files.copy(backup.metadataFile(), out);
+        }
+
+        /** The backup, and beside it the handles of what later checkpoints may share. */
+        private KeyedStateHandle localHandle() throws IOException {
+            List<HandleAndLocalPath> shared = new ArrayList<>();
+            immutable.forEach((file, handle) -> shared.add(HandleAndLocalPath.of(handle, file.name())));
+            backup.keep();
+            Path metadata = backup.keptMetadataFile();
+            return new IncrementalLocalKeyedStateHandle(
+                    backendId,
+                    checkpointId,
+                    DirectoryStateHandle.forPathWithSize(backup.keptDirectory()),
+                    keyGroups,
+                    new FileStateHandle(
+                            new org.apache.flink.core.fs.Path(metadata.toUri()), Files.size(metadata)),
+                    shared);
         }
 
         private StreamStateHandle handleOf(BackupFile file) throws IOException {

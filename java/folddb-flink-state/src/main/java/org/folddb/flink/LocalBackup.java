@@ -5,6 +5,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -13,6 +14,7 @@ import org.apache.flink.api.common.typeutils.TypeSerializer;
 import org.apache.flink.core.memory.DataOutputViewStreamWrapper;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedBackendSerializationProxy;
+import org.apache.flink.runtime.state.LocalSnapshotDirectoryProvider;
 import org.apache.flink.runtime.state.SnapshotResources;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueStateSnapshot;
@@ -43,6 +45,10 @@ final class LocalBackup<K> implements SnapshotResources {
     static final int VERSION = 1;
 
     private final File place;
+
+    /** The local state of the task, which keeps what is here; null where it keeps nothing. */
+    private final LocalSnapshotDirectoryProvider localState;
+
     private final Path directory;
     private final List<BackupFile> files;
     private final List<StateMetaInfoSnapshot> metas = new ArrayList<>();
@@ -58,16 +64,19 @@ final class LocalBackup<K> implements SnapshotResources {
      * files are links to those of the store.
      *
      * @param place the directory for it, which does not exist yet
+     * @param localState not null where a task that is restored on this machine may have the backup
      */
     LocalBackup(
             FoldDb db,
             File place,
+            LocalSnapshotDirectoryProvider localState,
             Collection<StateTable> tables,
             Collection<HeapPriorityQueueSnapshotRestoreWrapper<?>> timers,
             KeyGroupRange keyGroups,
             int keyGroupBytes,
             TypeSerializer<K> keySerializer) {
         this.place = place;
+        this.localState = localState;
         this.keyGroups = keyGroups;
         this.keyGroupBytes = keyGroupBytes;
         this.keySerializer = keySerializer;
@@ -105,6 +114,35 @@ final class LocalBackup<K> implements SnapshotResources {
 
     Path path(BackupFile file) {
         return directory.resolve(file.name());
+    }
+
+    /** Whether the task keeps it on this machine. */
+    boolean isForLocalState() {
+        return localState != null;
+    }
+
+    /** Where what {@link #writeMetadata} writes is on this machine. */
+    Path metadataFile() {
+        return place.toPath().resolve("metadata");
+    }
+
+    /** Moves the backup, and what is written of it, to where the local state of the task has them. */
+    void keep() throws IOException {
+        try {
+            Files.move(directory, keptDirectory());
+            Files.move(metadataFile(), keptMetadataFile());
+        } catch (Throwable failure) {
+            FileUtils.deleteDirectoryQuietly(keptDirectory().toFile());
+            throw failure;
+        }
+    }
+
+    Path keptDirectory() {
+        return Path.of(place + "_backup");
+    }
+
+    Path keptMetadataFile() {
+        return Path.of(place + "_metadata");
     }
 
     void writeMetadata(OutputStream to) throws IOException {

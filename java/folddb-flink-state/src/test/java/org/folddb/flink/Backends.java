@@ -13,6 +13,7 @@ import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.checkpoint.CheckpointType;
 import org.apache.flink.runtime.checkpoint.SavepointType;
 import org.apache.flink.runtime.checkpoint.SnapshotType;
+import org.apache.flink.runtime.execution.Environment;
 import org.apache.flink.runtime.operators.testutils.MockEnvironment;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
 import org.apache.flink.runtime.state.AbstractStateBackend;
@@ -62,9 +63,20 @@ final class Backends {
             Collection<KeyedStateHandle> restored,
             MetricGroup metrics)
             throws Exception {
+        return open(backend, keyGroups, range, restored, metrics, MockEnvironment.builder().build());
+    }
+
+    static AbstractKeyedStateBackend<Integer> open(
+            AbstractStateBackend backend,
+            int keyGroups,
+            KeyGroupRange range,
+            Collection<KeyedStateHandle> restored,
+            MetricGroup metrics,
+            Environment environment)
+            throws Exception {
         return backend.createKeyedStateBackend(
                 new KeyedStateBackendParametersImpl<>(
-                        MockEnvironment.builder().build(),
+                        environment,
                         new JobID(),
                         "operator",
                         IntSerializer.INSTANCE,
@@ -111,11 +123,23 @@ final class Backends {
         return new CheckpointOptions(type, CheckpointStorageLocationReference.getDefault());
     }
 
+    /** A checkpoint, and what of it stays on the machine. */
+    static SnapshotResult<KeyedStateHandle> withLocalState(
+            AbstractKeyedStateBackend<Integer> backend, long id, SnapshotType type) throws Exception {
+        return runWhole(
+                backend.snapshot(id, id, new MemCheckpointStreamFactory(1 << 24), options(type)));
+    }
+
     private static KeyedStateHandle run(RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot)
             throws Exception {
+        return runWhole(snapshot).getJobManagerOwnedSnapshot();
+    }
+
+    private static SnapshotResult<KeyedStateHandle> runWhole(
+            RunnableFuture<SnapshotResult<KeyedStateHandle>> snapshot) throws Exception {
         Thread thread = new Thread(snapshot);
         thread.start();
         thread.join();
-        return snapshot.get().getJobManagerOwnedSnapshot();
+        return snapshot.get();
     }
 }
