@@ -6,6 +6,7 @@ import java.util.UUID;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.IllegalConfigurationException;
 import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.runtime.execution.Environment;
 import org.apache.flink.runtime.memory.OpaqueMemoryResource;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
@@ -77,6 +78,11 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
     @Override
     public boolean supportsNoClaimRestoreMode() {
         return true; // the first checkpoint then shares no file with an earlier one
+    }
+
+    @Override
+    public boolean supportsSavepointFormat(SavepointFormatType format) {
+        return true; // a native one is an incremental checkpoint that shares nothing
     }
 
     @Override

@@ -8,8 +8,9 @@ import java.util.Arrays;
  * How many distinct members there were, about: HyperLogLog with 2^P registers.
  *
  * <pre>
- *   sparse   3n bytes, while 3n is less than 2^P   [register &lt;&lt; 6 | rank, u24 little-endian] ...   ascending
- *   dense    2^P bytes                             [rank u8] ...
+ *   sparse   3n bytes, while less than 2^P   [register, 18 bits | rank, 6 bits; little-endian] ...
+ *                                            ascending
+ *   dense    2^P bytes                       [rank u8] ...
  * </pre>
  */
 final class HllFold implements PlainFold {

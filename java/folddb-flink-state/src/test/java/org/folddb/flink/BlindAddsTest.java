@@ -26,6 +26,7 @@ import org.apache.flink.api.common.typeutils.base.StringSerializer;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.IllegalConfigurationException;
 import org.apache.flink.configuration.StateBackendOptions;
+import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackend;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
@@ -297,6 +298,9 @@ class BlindAddsTest {
                         configuration, getClass().getClassLoader(), null);
         assertTrue(loaded instanceof FoldDbStateBackend);
         assertTrue(loaded.useManagedMemory());
+        for (SavepointFormatType format : SavepointFormatType.values()) {
+            assertTrue(loaded.supportsSavepointFormat(format), "which a task asks first: " + format);
+        }
         configuration.set(FoldDbOptions.LOCAL_DIRECTORY, "relative");
         assertThrows(
                 IllegalConfigurationException.class,

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.JobStatus;
@@ -21,8 +22,11 @@ import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.configuration.StateRecoveryOptions;
 import org.apache.flink.configuration.TaskManagerOptions;
+import org.apache.flink.core.execution.RecoveryClaimMode;
+import org.apache.flink.core.execution.SavepointFormatType;
 import org.apache.flink.runtime.checkpoint.CheckpointStatsCounts;
 import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.runtime.jobmaster.JobResult;
 import org.apache.flink.runtime.minicluster.MiniCluster;
 import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
@@ -36,12 +40,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The results of a job that fails again and again are those of a plain computation. {@code
+ * The results of a job that fails again and again, and changes its parallelism in between, are those
+ * of a plain computation. {@code
  * -Dfailures=100 -Dseed=7} are how often, and where; with an odd seed tasks are restored from what
  * has stayed on their machine, where they can be.
  */
 class ExactlyOnceTest {
     private static final int FAILURES = Integer.getInteger("folddb.failures", 5);
+    private static final int TASK_MANAGERS = 3;
+
+    /** A savepoint after so many failures. */
+    private static final int FAILURES_BETWEEN = 4;
+
     private static final long SEED = Long.getLong("folddb.seed", 1);
 
     @TempDir Path folder;
@@ -51,9 +61,11 @@ class ExactlyOnceTest {
     private JobID job;
 
     /** The numbers of task managers that run, of all that have been started. */
-    private final List<Integer> alive = new ArrayList<>(List.of(0, 1));
+    private final List<Integer> alive = new ArrayList<>(List.of(0, 1, 2));
 
-    private int started = 2;
+    private int started = TASK_MANAGERS;
+    private int savepoints;
+    private long restored;
 
     private Configuration configuration() {
         Configuration configuration = new Configuration();
@@ -85,30 +97,28 @@ class ExactlyOnceTest {
                 new MiniCluster(
                         new MiniClusterConfiguration.Builder()
                                 .setConfiguration(configuration)
-                                .setNumTaskManagers(2)
+                                .setNumTaskManagers(TASK_MANAGERS)
                                 .setNumSlotsPerTaskManager(1)
                                 .withRandomPorts()
                                 .build());
         cluster.start();
         try {
-            StreamExecutionEnvironment env =
-                    StreamExecutionEnvironment.createLocalEnvironment(2, configuration);
-            FlightsJob.build(env);
-            JobGraph graph = env.getStreamGraph().getJobGraph();
-            job = graph.getJobID();
-            cluster.submitJob(graph).get();
+            start(configuration, 2, SavepointRestoreSettings.none());
             for (int failure = 0; failure < FAILURES; failure++) {
                 FlightsJob.fastUntil = Flights.count() / (FAILURES + 1) * (failure + 1);
                 fail();
+                if (failure % FAILURES_BETWEEN == FAILURES_BETWEEN - 1) {
+                    changeParallelism(configuration);
+                }
             }
             FlightsJob.fastUntil = Flights.count();
             JobResult result = cluster.requestJobResult(job).get();
             assertTrue(result.isSuccess(), () -> "seed " + SEED + ": " + result.getSerializedThrowable());
-            long restored = counts().getNumberOfRestoredCheckpoints();
-            assertTrue(FAILURES == 0 || restored > 0, "it was restored from " + restored + " checkpoints");
+            restored += counts().getNumberOfRestoredCheckpoints();
+            assertTrue(FAILURES == 0 || restored > savepoints, "restored " + restored + " times");
             System.out.println(
-                    FAILURES + " failures, restored " + restored + " times, "
-                            + FlightsJob.RESULTS.size() + " results");
+                    FAILURES + " failures, restored " + restored + " times, " + savepoints
+                            + " savepoints, " + FlightsJob.RESULTS.size() + " results");
         } finally {
             cluster.close();
         }
@@ -122,6 +132,44 @@ class ExactlyOnceTest {
         assertTrue(expected.size() > 10_000, expected.size() + " results");
         String[] stores = folder.resolve("local").toFile().list();
         assertEquals(0, stores.length, "stores are removed: " + String.join(", ", stores));
+    }
+
+    private void start(Configuration configuration, int parallelism, SavepointRestoreSettings from)
+            throws Exception {
+        StreamExecutionEnvironment env =
+                StreamExecutionEnvironment.createLocalEnvironment(parallelism, configuration);
+        FlightsJob.build(env);
+        JobGraph graph = env.getStreamGraph().getJobGraph();
+        graph.setSavepointRestoreSettings(from);
+        job = graph.getJobID();
+        cluster.submitJob(graph).get();
+    }
+
+    /** Stops with a savepoint, which fails if the job does at that moment, and goes on from it. */
+    private void changeParallelism(Configuration configuration) throws Exception {
+        SavepointFormatType format =
+                random.nextBoolean() ? SavepointFormatType.NATIVE : SavepointFormatType.CANONICAL;
+        String target = folder.resolve("savepoints").toUri().toString();
+        String savepoint = null;
+        int refused = 0;
+        while (savepoint == null) {
+            awaitProgress();
+            try {
+                savepoint = cluster.stopWithSavepoint(job, target, false, format).get();
+            } catch (ExecutionException failure) {
+                // It may not have been running again yet.
+                assertTrue(++refused < 20, () -> "seed " + SEED + ": " + failure);
+            }
+        }
+        assertTrue(cluster.requestJobResult(job).get().isSuccess());
+        restored += counts().getNumberOfRestoredCheckpoints();
+        RecoveryClaimMode mode =
+                random.nextBoolean() ? RecoveryClaimMode.CLAIM : RecoveryClaimMode.NO_CLAIM;
+        start(
+                configuration,
+                1 + random.nextInt(TASK_MANAGERS),
+                SavepointRestoreSettings.forPath(savepoint, false, mode));
+        savepoints++;
     }
 
     private CheckpointStatsCounts counts() throws Exception {
@@ -157,7 +205,7 @@ class ExactlyOnceTest {
         } else if (way == 1) {
             FlightsJob.OPERATOR_FAILS.set(true);
         } else {
-            int killed = alive.remove(random.nextInt(2));
+            int killed = alive.remove(random.nextInt(TASK_MANAGERS));
             cluster.terminateTaskManager(killed).get();
             cluster.startTaskManager();
             alive.add(started++);

@@ -104,28 +104,33 @@ final class FlightsJob {
                                 WatermarkStrategy.<Flight>forBoundedOutOfOrderness(DAY)
                                         .withTimestampAssigner((flight, before) -> flight.time),
                                 "flights")
-                        .setParallelism(1);
+                        .setParallelism(1)
+                        .uid("flights");
         DataStream<Flight> left = flights.filter(Flight::hasLeft).setParallelism(1);
         collect(
                 left.keyBy(flight -> flight.carrier)
                         .window(TumblingEventTimeWindows.of(DAY))
-                        .aggregate(FoldAggregates.stats(flight -> flight.delay), new Shown<Stats>("stats")));
+                        .aggregate(FoldAggregates.stats(flight -> flight.delay), new Shown<Stats>("stats"))
+                        .uid("stats"));
         collect(
                 left.keyBy(flight -> flight.origin)
                         .window(TumblingEventTimeWindows.of(DAY))
                         .aggregate(
                                 FoldAggregates.topK(3, flight -> (long) flight.delay, flight -> flight.tail),
-                                new Shown<Ranked[]>("top")));
+                                new Shown<Ranked[]>("top"))
+                        .uid("top"));
         collect(
                 flights.filter(flight -> flight.tail != null)
                         .setParallelism(1)
                         .keyBy(flight -> flight.tail)
                         .window(EventTimeSessionWindows.withGap(GAP))
-                        .aggregate(FoldAggregates.count(), new Shown<Long>("sessions")));
+                        .aggregate(FoldAggregates.count(), new Shown<Long>("sessions"))
+                        .uid("sessions"));
         collect(
                 left.keyBy(flight -> flight.dest)
                         .window(SlidingEventTimeWindows.of(QUARTER.multipliedBy(2), QUARTER))
-                        .aggregate(new Mean(), new Shown<String>("mean")));
+                        .aggregate(new Mean(), new Shown<String>("mean"))
+                        .uid("mean"));
         collect(
                 flights.map(flight -> Tuple3.of(flight.carrier + flight.dest, flight.time, 1L))
                         .returns(Types.TUPLE(Types.STRING, Types.LONG, Types.LONG))
@@ -135,12 +140,14 @@ final class FlightsJob {
                         // Not associative: it shows the order.
                         .reduce(
                                 (a, b) -> Tuple3.of(a.f0, a.f1 * 31 + b.f1, a.f2 + b.f2),
-                                new Shown<Tuple3<String, Long, Long>>("chain")));
+                                new Shown<Tuple3<String, Long, Long>>("chain"))
+                        .uid("chain"));
         collect(
                 flights.keyBy(flight -> flight.origin)
                         .window(TumblingEventTimeWindows.of(QUARTER))
-                        .process(new Listed()));
-        collect(flights.keyBy(flight -> flight.carrier).process(new Totals()));
+                        .process(new Listed())
+                        .uid("list"));
+        collect(flights.keyBy(flight -> flight.carrier).process(new Totals()).uid("totals"));
     }
 
     static String name(String kind, String key, long window) {
