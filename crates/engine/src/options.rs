@@ -286,6 +286,12 @@ impl Options {
         self
     }
 
+    /// The clock and chance stay those of the host.
+    pub fn in_memory(mut self) -> Options {
+        self.host.files = Host::in_memory().files;
+        self
+    }
+
     /// Longest segment of the value log, in bytes.
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));

@@ -165,6 +165,29 @@ impl Options {
         Options { engine: self.engine.custom_terms(name, version, take) }
     }
 
+    /// Keeps the files of stores in memory instead of on the disk: for tests. Every call makes an
+    /// empty file system of its own, which clones of these options share; it stays as long as one
+    /// of them, or a store that was opened with them, does. All paths that calls with these options
+    /// take are paths in it, those of backups and repairs too. A store there behaves and is limited
+    /// as any other is; its bytes take memory besides `memory_bytes`, bounded by `disk_bytes_max`
+    /// only. [`Store::in_memory`](crate::Store::in_memory) is shorter if nothing is opened twice.
+    ///
+    /// ```
+    /// use folddb::{Options, Rules, Store};
+    ///
+    /// let options = Options::default().in_memory();
+    /// let store = Store::create("counts.folddb", options.clone())?;
+    /// store.table("counts", Rules::sorted::<String, u64>().fold("sum:u64"))?.fold("a", &1)?;
+    /// store.close()?;
+    ///
+    /// let store = Store::open("counts.folddb", options)?; // as after a restart
+    /// assert_eq!(store.open_table::<String, u64>("counts")?.get("a")?, Some(1));
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    pub fn in_memory(self) -> Options {
+        Options { engine: self.engine.in_memory() }
+    }
+
     /// The environment of the store. Default the operating system; tests use a simulated one, of
     /// the crate `folddb-host`, which may change with any version.
     #[cfg(feature = "testing")]

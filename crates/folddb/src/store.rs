@@ -69,6 +69,26 @@ impl Store {
         Store::open(path, options)
     }
 
+    /// Creates a store whose files are in memory, and opens it: for tests. It behaves and is
+    /// limited as any other is, and is gone with its last handle. [`Options::in_memory`] is for
+    /// tests that open a store again, or twice.
+    ///
+    /// ```
+    /// use folddb::{Options, Rules, Store};
+    ///
+    /// let store = Store::in_memory(Options::default())?;
+    /// let names = store.table("names", Rules::sorted::<String, String>())?;
+    /// names.put("UA", "United")?;
+    /// assert_eq!(names.get("UA")?.as_deref(), Some("United"));
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::open`], for what the options ask for; none by default.
+    pub fn in_memory(options: Options) -> Result<Store> {
+        Store::create("memory.folddb", options.in_memory())
+    }
+
     /// Opens an existing store for reading and writing. Everything that was acknowledged before is
     /// there.
     ///

@@ -442,3 +442,24 @@ fn a_child_opens_what_its_parent_has_closed_but_not_with_what_its_parent_shares(
     let store = Store::open(&path, options).unwrap();
     assert_eq!(store.bytes_table("counts").unwrap().get(b"a").unwrap(), Some(1u64.to_le_bytes().to_vec()));
 }
+
+#[test]
+fn a_forked_child_of_a_store_in_memory_gets_errors_and_leaves_it_alone() {
+    let store = Store::in_memory(Options::default()).unwrap();
+    let counts = store.create_bytes_table("counts", "fold=sum:u64".parse().unwrap()).unwrap();
+    counts.fold(b"a", &1u64.to_le_bytes()).unwrap();
+    let mut moved = Some((store, counts));
+    let told = in_child(|out| {
+        let (store, counts) = moved.take().unwrap();
+        let mut calls = Calls(out);
+        calls.call("fold", counts.fold(b"a", &1u64.to_le_bytes()));
+        calls.call("get", counts.get(b"a"));
+        calls.call("flush", store.flush());
+        drop((store, counts));
+        let _ = writeln!(out, "dropped");
+    });
+    assert_eq!(told, ["fold: refused", "get: refused", "flush: refused", "dropped"]);
+    let (store, counts) = moved.unwrap();
+    store.flush().unwrap();
+    assert_eq!(counts.get(b"a").unwrap(), Some(1u64.to_le_bytes().to_vec()));
+}

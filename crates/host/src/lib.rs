@@ -16,6 +16,7 @@ mod mapped;
 mod direct;
 pub mod resident;
 pub mod real;
+pub mod memory;
 pub mod forks;
 
 use std::sync::Arc;
@@ -43,5 +44,10 @@ impl Host {
             clock: Arc::new(clock::SystemClock::default()),
             chance: Arc::new(chance::SystemChance::default()),
         }
+    }
+
+    /// The same, with files in memory: an empty file system, which clones of the host share.
+    pub fn in_memory() -> Host {
+        Host { files: Arc::new(memory::MemoryFiles::default()), ..Host::real() }
     }
 }

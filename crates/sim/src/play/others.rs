@@ -311,7 +311,9 @@ impl Player {
             return Ok(());
         }
         let how = names.iter().fold(RepairOptions::default(), |how, name| how.rebuild_index(name));
-        let to = self.dir.with_extension("rebuilt");
+        // A file system in memory has no directory to remove here, and the next place is another.
+        let to = self.dir.with_extension(format!("rebuilt{}", self.rebuilt));
+        self.rebuilt += 1;
         if let Some(disk) = self.disk.clone() {
             return self.rebuild_aside(&disk, &how, &to);
         }
@@ -319,10 +321,12 @@ impl Player {
         let store = self.store.take().ok_or("the store is not open")?;
         let closed = store.close();
         self.makes_durable("close", closed)?;
-        let rebuilt = self.rebuilt(&self.options(), &how, &to)?;
+        let rebuilt = self.rebuilt_at(&self.options(), &how, &to)?;
         self.is_all_there(&rebuilt, "a store made anew from logs")?;
         drop(rebuilt);
-        std::fs::remove_dir_all(&to).map_err(|error| error.to_string())?;
+        if self.is_on_files() {
+            std::fs::remove_dir_all(&to).map_err(|error| error.to_string())?;
+        }
         self.reopen()
     }
 
@@ -331,7 +335,7 @@ impl Player {
         let world = || self.options().host(disk.after_death().host());
         let opened = Store::open(&self.dir, world()).map_err(said("open the store elsewhere"))?;
         let expected = contents(&opened).map_err(said("read the store elsewhere"))?;
-        let rebuilt = self.rebuilt(&world(), how, to)?;
+        let rebuilt = self.rebuilt_at(&world(), how, to)?;
         let found = contents(&rebuilt).map_err(said("read a store made anew from logs"))?;
         for ((name, rows), (_, wanted)) in found.iter().zip(&expected) {
             let what = format!("whether {name} ({:?}) is the same, made anew", self.known.model.shape(name));
@@ -340,7 +344,12 @@ impl Player {
         same("the number of tables, made anew", &found.len(), &expected.len())
     }
 
-    fn rebuilt(&self, options: &Options, how: &RepairOptions, to: &std::path::Path) -> Result<Store, String> {
+    fn rebuilt_at(
+        &self,
+        options: &Options,
+        how: &RepairOptions,
+        to: &std::path::Path,
+    ) -> Result<Store, String> {
         let report = Store::repair(&self.dir, to, how, options).map_err(said("rebuild tables"))?;
         let lost: Vec<_> = report.lost().collect();
         same("what rebuilding has lost", &lost.len(), &0).map_err(|why| format!("{why}: {lost:?}"))?;

@@ -34,6 +34,10 @@ impl std::fmt::Display for Disagreement {
     }
 }
 
+/// Programs with this merge factor that have no simulated world have their stores in memory, by
+/// [`Options::in_memory`]. It takes no draw from any seed.
+const IN_MEMORY: usize = 3;
+
 pub(super) fn name_of(slot: u8) -> String {
     format!("t{slot}")
 }
@@ -43,6 +47,8 @@ pub(super) struct Player {
     pub(super) settings: Settings,
     /// The world, where it is a simulated one.
     pub(super) disk: Option<SimDisk>,
+    /// Options for a file system in memory, where it is that of the library itself.
+    pub(super) memory: Option<Options>,
     /// The clock, where it is not the world's own.
     pub(super) clock: Option<Arc<HeldClock>>,
     /// Absent only for a moment.
@@ -67,6 +73,8 @@ pub(super) struct Player {
     pub(super) known: Known,
     /// The coming death of the process.
     pub(super) pending: Option<Crash>,
+    /// How often tables were rebuilt from archived logs.
+    pub(super) rebuilt: u32,
     /// True once the disk of this process was full.
     pub(super) was_full: bool,
     /// Whether store and model are compared after every action, or only after crashes.
@@ -89,6 +97,8 @@ impl Player {
         Player {
             dir: dir.to_owned(),
             settings,
+            memory: (disk.is_none() && settings.merge_factor == IN_MEMORY)
+                .then(|| Options::default().in_memory()),
             disk,
             clock: None,
             store: None,
@@ -103,6 +113,7 @@ impl Player {
             consumer: Consumer::default(),
             known: Known::default(),
             pending: None,
+            rebuilt: 0,
             was_full: false,
             compares: true,
             is_created: false,
@@ -112,7 +123,8 @@ impl Player {
     }
 
     pub(super) fn options(&self) -> Options {
-        let options = Options::default()
+        let options = self.memory.clone().unwrap_or_default();
+        let options = options
             .memory_bytes(4 << 20)
             .tuning(|t| {
                 t.merge_factor(self.settings.merge_factor)
@@ -126,7 +138,7 @@ impl Player {
             .background(self.settings.background);
         let options = match (&self.disk, &self.clock) {
             (Some(disk), _) => options.host(disk.host()),
-            (None, Some(clock)) => options.host(Host { clock: clock.clone(), ..Host::real() }),
+            (None, Some(clock)) => self.with_clock(options, clock),
             (None, None) => options,
         };
         let options = match &self.neighbor {
@@ -134,6 +146,16 @@ impl Player {
             None => options,
         };
         with_customs(self.with_ages(options))
+    }
+
+    /// A host replaces the files, too, so a player with a clock of its own is on real ones.
+    fn with_clock(&self, options: Options, clock: &Arc<HeldClock>) -> Options {
+        options.host(Host { clock: clock.clone(), ..Host::real() })
+    }
+
+    /// Whether its files are the operating system's.
+    pub(super) fn is_on_files(&self) -> bool {
+        self.disk.is_none() && (self.memory.is_none() || self.clock.is_some())
     }
 
     /// Ends the process, and then its other store, where there is one.
