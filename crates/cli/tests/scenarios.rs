@@ -158,4 +158,5 @@ scenarios! {
     the_environment_names_the_store: "store_word.txt",
     answers_are_read_without_tools: "answer.txt",
     rows_go_out_in_many_forms: "export_forms.txt",
+    ranges_are_estimated_and_merged: "ranges.txt",
 }

@@ -39,4 +39,5 @@ pub mod log;
 pub mod scheduler;
 pub mod workers;
 pub mod compact;
+pub mod compact_range;
 pub mod reclaim_now;

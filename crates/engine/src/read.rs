@@ -14,3 +14,4 @@ pub mod locate;
 pub mod history;
 pub mod scan;
 pub mod hashed_scan;
+pub mod estimate;

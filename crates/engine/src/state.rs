@@ -12,6 +12,7 @@ pub mod empty_ranges;
 pub mod repeats;
 pub mod chunk_reads;
 pub mod view;
+pub mod key_range;
 pub mod hash_files;
 pub mod hash_index;
 pub mod catalog;

@@ -6,3 +6,4 @@ pub(crate) mod fold_scan;
 pub(crate) mod range;
 pub(crate) mod fold_find;
 pub(crate) mod digest;
+pub(crate) mod estimate;

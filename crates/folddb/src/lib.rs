@@ -126,6 +126,7 @@ pub use folddb_engine::events::{
     Event, FlushEvent, MergeEvent, MissedEvents, PoisonEvent, ReclaimEvent, StallCause, StallEvent,
 };
 pub use folddb_engine::options::{BackgroundWork, Durability};
+pub use folddb_engine::read::estimate::RangeEstimate;
 pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::seq::Seq;

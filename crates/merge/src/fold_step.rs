@@ -41,7 +41,10 @@ mod past;
 mod waiting;
 mod key_folder;
 
+use std::ops::Bound;
+
 use folddb_base::{RecordSink, RecordStream, Result, Seq};
+use folddb_rules::KeyOrder;
 
 use self::key_folder::KeyFolder;
 
@@ -69,7 +72,8 @@ pub enum StepResult {
     More,
     /// Between two keys. Everything before [`FoldStep::next_key`] has been output.
     AtKeyBoundary,
-    /// At the end. Everything has been output.
+    /// At the end. Everything has been output; where the merge has a bound, everything before
+    /// [`FoldStep::next_key`].
     Done,
 }
 
@@ -77,17 +81,25 @@ pub enum StepResult {
 pub struct FoldStep<S> {
     stream: S,
     folder: KeyFolder,
+    /// Where it ends, if not with the stream, and the order of the keys.
+    end: Option<(KeyOrder, Bound<Vec<u8>>)>,
 }
 
 impl<S: RecordStream> FoldStep<S> {
     /// A merge of `stream`, which runs forward and is at its first record.
     pub fn new(stream: S, rules: StepRules) -> FoldStep<S> {
-        FoldStep { stream, folder: KeyFolder::new(rules) }
+        FoldStep { stream, folder: KeyFolder::new(rules), end: None }
     }
 
     /// The same merge, for a table that keeps its past or has values that expire.
     pub fn with_times(mut self, times: Times) -> FoldStep<S> {
         self.folder.set_times(times);
+        self
+    }
+
+    /// The same merge, which is done with the last key before, or at, this bound.
+    pub fn ending(mut self, order: &KeyOrder, end: Bound<Vec<u8>>) -> FoldStep<S> {
+        self.end = (end != Bound::Unbounded).then(|| (order.clone(), end));
         self
     }
 
@@ -102,7 +114,7 @@ impl<S: RecordStream> FoldStep<S> {
     /// Those of the stream and of the sink; a payload that is not valid for its kind; counts that
     /// do not add up. After an error the merge must not be installed.
     pub fn step<K: RecordSink + ?Sized>(&mut self, budget: Budget, sink: &mut K) -> Result<StepResult> {
-        let FoldStep { stream, folder } = self;
+        let FoldStep { stream, folder, end } = self;
         let records_max = folder.counts.records_in.saturating_add(budget.records.max(1));
         let bytes_max = folder.counts.bytes_in.saturating_add(budget.bytes.max(1));
         loop {
@@ -118,6 +130,10 @@ impl<S: RecordStream> FoldStep<S> {
                 }
             } else {
                 folder.finish_key(sink)?;
+                if end.as_ref().is_some_and(|end| is_beyond(end, record.key)) {
+                    folder.check_balance()?;
+                    return Ok(StepResult::Done);
+                }
                 if spent {
                     folder.check_balance()?;
                     return Ok(StepResult::AtKeyBoundary);
@@ -129,7 +145,7 @@ impl<S: RecordStream> FoldStep<S> {
         }
     }
 
-    /// Between two keys: the key that comes next. None inside a key and at the end.
+    /// Between two keys: the key that comes next. None inside a key and at the end of the stream.
     pub fn next_key(&self) -> Option<&[u8]> {
         if self.folder.inside { None } else { self.stream.record().map(|record| record.key) }
     }
@@ -147,6 +163,15 @@ impl<S: RecordStream> FoldStep<S> {
     /// The stream below.
     pub fn stream(&self) -> &S {
         &self.stream
+    }
+}
+
+/// Whether a key is after the bound.
+fn is_beyond((order, end): &(KeyOrder, Bound<Vec<u8>>), key: &[u8]) -> bool {
+    match end {
+        Bound::Unbounded => false,
+        Bound::Included(last) => order.compare(key, last).is_gt(),
+        Bound::Excluded(end) => order.compare(key, end).is_ge(),
     }
 }
 

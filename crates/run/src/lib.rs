@@ -17,6 +17,7 @@ mod summary;
 mod write;
 mod part;
 mod part_get;
+mod extent;
 mod window;
 mod part_cursor;
 mod run_cursor;
@@ -26,6 +27,7 @@ mod salvage;
 mod tests;
 
 pub use cache::BlockCache;
+pub use extent::Extent;
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
 pub use part::{Part, Rank};

@@ -31,7 +31,7 @@ impl CustomOrder for ByLength {
     }
 }
 
-fn order(number: u8) -> KeyOrder {
+pub(crate) fn order(number: u8) -> KeyOrder {
     match number % 3 {
         0 => KeyOrder::Bytewise,
         1 => KeyOrder::Reversed,
@@ -39,14 +39,14 @@ fn order(number: u8) -> KeyOrder {
     }
 }
 
-struct World {
+pub(crate) struct World {
     memory: Arc<MemoryFiles>,
     files: Arc<dyn Files>,
     shared: Arc<Shared>,
 }
 
 impl World {
-    fn new(cache_bytes: u64, files_open_max: usize) -> World {
+    pub(crate) fn new(cache_bytes: u64, files_open_max: usize) -> World {
         let memory = Arc::new(MemoryFiles::default());
         World { files: Arc::clone(&memory) as _, memory, shared: Shared::new(cache_bytes, files_open_max) }
     }
@@ -74,7 +74,7 @@ impl World {
         Part::open(&self.files, &World::path(number), FileNumber(number), order, &self.shared)
     }
 
-    fn part(&self, number: u64, options: &WriteOptions, records: &[OwnedRecord]) -> Arc<Part> {
+    pub(crate) fn part(&self, number: u64, options: &WriteOptions, records: &[OwnedRecord]) -> Arc<Part> {
         let facts = self.write(number, options, records).unwrap();
         let part = self.open(number, &options.order).unwrap();
         assert_eq!(*part.facts(), facts);
@@ -101,7 +101,7 @@ fn collect(stream: &mut impl RecordStream) -> Vec<OwnedRecord> {
 }
 
 /// Records in the total order of `order`; the seqs of different keys are mixed, no two are equal.
-fn in_order(order: &KeyOrder, rows: Vec<(Vec<u8>, u8, Vec<u8>)>) -> Vec<OwnedRecord> {
+pub(crate) fn in_order(order: &KeyOrder, rows: Vec<(Vec<u8>, u8, Vec<u8>)>) -> Vec<OwnedRecord> {
     let count = rows.len() as u64;
     let mut records: Vec<OwnedRecord> = rows
         .into_iter()
@@ -119,7 +119,7 @@ fn in_order(order: &KeyOrder, rows: Vec<(Vec<u8>, u8, Vec<u8>)>) -> Vec<OwnedRec
     records
 }
 
-fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
+pub(crate) fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
     let wild_key = proptest::collection::vec(prop_oneof![3 => 0u8..4, 1 => any::<u8>()], 0..10);
     let wild_payload = proptest::collection::vec(any::<u8>(), 0..30);
     let wild = proptest::collection::vec((wild_key, 0u8..8, wild_payload), 1..400);
@@ -301,7 +301,7 @@ proptest! {
     }
 }
 
-fn numbers(count: u64) -> Vec<OwnedRecord> {
+pub(crate) fn numbers(count: u64) -> Vec<OwnedRecord> {
     let mut keys: Vec<u64> = (0..count).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     keys.sort_unstable();
     keys.iter()

@@ -88,6 +88,9 @@ pub enum Action {
     Settle,
     /// Merges a table into one run, or breaks off after this many reports of progress.
     Compact(u8, Option<u8>),
+    /// Merges a range of a table, or breaks off after this many reports of progress, and estimates
+    /// what the range holds.
+    CompactRange(u8, ScanShape, Option<u8>),
     /// Reclaims the space of dead values.
     Reclaim,
     /// Adds an index to a table or continues that, or breaks off after this many reports of

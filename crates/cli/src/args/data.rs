@@ -414,6 +414,9 @@ pub(crate) struct CountArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
+    /// Only about how many, and their bytes: from the index of the files, without reading them
+    #[arg(long)]
+    pub(crate) estimate: bool,
 }
 
 /// `aggregate`.

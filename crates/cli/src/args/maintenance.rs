@@ -90,6 +90,9 @@ pub(crate) struct CompactArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
+    /// Only these keys, of one table
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
 }
 
 /// `reclaim`.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Result, TableId};
-use folddb_merge::Plan;
 use folddb_merge::plan::compact_plan;
+use folddb_merge::{Plan, RunSummary};
 
 use super::clean::clean_plan;
 use super::merge_job::{CompactProgress, MergeJob, contain, taken_in_bytes};
@@ -26,17 +26,17 @@ use crate::state::engine::Engine;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// A callback that gets the progress, and may stop the work.
-type Report<'a> = &'a mut dyn FnMut(CompactProgress) -> ControlFlow<()>;
+pub(crate) type Report<'a> = &'a mut dyn FnMut(CompactProgress) -> ControlFlow<()>;
 
 /// The right to compact a table, which one caller has at a time.
-struct Claim<'a> {
+pub(crate) struct Claim<'a> {
     background: &'a Background,
     table: TableId,
 }
 
 impl<'a> Claim<'a> {
     /// None while another caller has it.
-    fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
+    pub(crate) fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
         let mut merges = background.merges.lock();
         if merges.compacted.contains_key(&table) {
             return None;
@@ -57,7 +57,7 @@ impl<'a> Claim<'a> {
     }
 
     /// The inputs are taken: background work may merge newer runs from now on.
-    fn has_inputs(&self, plan: &Plan) {
+    pub(crate) fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.background.merges.lock();
         merges.compacted.insert(self.table, Turn::Merges(plan.inputs.clone()));
         drop(merges);
@@ -94,7 +94,7 @@ pub fn compact(background: &Background, table: &Arc<TableCore>, progress: Report
 }
 
 /// Waits until `ready` returns something; none if `progress` stops it before.
-fn wait_for<T>(
+pub(crate) fn wait_for<T>(
     engine: &Engine,
     table: &TableCore,
     progress: Report<'_>,
@@ -116,38 +116,48 @@ fn wait_for<T>(
 /// its runs.
 fn try_compact_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
     let engine = &background.engine;
-    if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
-        return Err(damage.clone());
-    }
-    let (jobs, plans) = background.merges.lock().take_all_of(table.id);
-    jobs.into_iter().for_each(|job| merge::give_back(background, job));
-    plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
     let mut is_free = false;
-    let plan = merge::reserve(background, table, |runs| {
+    let plan = free_runs(background, table, |runs| {
         is_free = !runs.iter().any(|run| run.busy);
         match (is_free, table.may_be_stale(engine)) {
             (false, _) => None,
             (true, false) => compact_plan(&table.rules.order, runs),
             (true, true) => clean_plan(table, runs),
         }
-    });
+    })?;
     Ok(is_free.then_some(plan))
 }
 
-/// Runs a merge to its end, or until `progress` stops it.
-fn drive(background: &Background, mut job: MergeJob, progress: Report<'_>) -> Result<()> {
+/// Takes back the merges of a table that rest between two steps, makes a plan of what is there
+/// then, and reserves its inputs.
+pub(crate) fn free_runs(
+    background: &Background,
+    table: &TableCore,
+    make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
+) -> Result<Option<Plan>> {
+    if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
+        return Err(damage.clone());
+    }
+    let (jobs, plans) = background.merges.lock().take_all_of(table.id);
+    jobs.into_iter().for_each(|job| merge::give_back(background, job));
+    plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
+    Ok(merge::reserve(background, table, make))
+}
+
+/// Runs a merge to its end, or until `progress` stops it: then false.
+pub(crate) fn drive(background: &Background, mut job: MergeJob, progress: Report<'_>) -> Result<bool> {
     let engine = &background.engine;
     loop {
         match contain(|| job.step(engine)) {
             Ok(true) => {
                 let _ = progress(job.progress());
                 merge::finish_job(background, job);
-                return Ok(());
+                return Ok(true);
             }
             Ok(false) if progress(job.progress()).is_continue() => {}
             Ok(false) => {
                 merge::give_back(background, job);
-                return Ok(());
+                return Ok(false);
             }
             Err(error) => {
                 merge::abandon_job(background, job, &error);

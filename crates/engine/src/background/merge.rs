@@ -15,6 +15,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::plan::{Reason, Way, joined_price, plan};
 use folddb_merge::{BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace};
+use folddb_rules::codec::KeyRange;
 use folddb_run::ReadMode;
 
 use super::clean::{Cleaner, clean_plan};
@@ -33,6 +34,7 @@ use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
+use crate::state::key_range;
 use crate::state::view::RunView;
 
 /// Plans what is due, and takes one step of the merge that writers need most: the one of the lowest
@@ -290,7 +292,7 @@ fn note_plan(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Res
 }
 
 /// Makes one run of runs that share no keys, without reading them.
-fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
+pub(crate) fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
     let view = core.view();
     let inputs = view.runs.iter().filter(|run| plan.inputs.contains(&run.id));
     let mut parts: Vec<_> = inputs.flat_map(|run| run.parts.iter().map(|part| (run.id, part))).collect();
@@ -389,11 +391,21 @@ pub fn abandon_merges(background: &Background) {
 
 /// Sets up a merge whose inputs are reserved; on failure, these are released.
 pub(crate) fn job(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
-    merge_job::contain(|| set_up(background, table, plan.clone()))
+    job_of_range(background, table, plan, KeyRange::all())
+}
+
+/// The same for the keys of a range, in which no part of an input begins earlier.
+pub(crate) fn job_of_range(
+    background: &Background,
+    table: &Arc<TableCore>,
+    plan: Plan,
+    range: KeyRange,
+) -> Result<MergeJob> {
+    merge_job::contain(|| set_up(background, table, plan.clone(), range))
         .inspect_err(|_| release(background, table.id, &plan, None))
 }
 
-fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan, range: KeyRange) -> Result<MergeJob> {
     let engine = &background.engine;
     table.check_alive()?;
     let run = RunId(engine.numbers.take().0);
@@ -411,7 +423,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let mut cursors = Vec::new();
     for run in &inputs {
         let mut cursor = run_cursor(table, run, &mut files, Direction::Forward, ReadMode::ReadAhead);
-        cursor.seek_start()?;
+        cursor.seek(key_range::bounds(&range).0)?;
         cursors.push(cursor);
     }
     let range_deletes = step_ranges(&view, install::flushed_seq(engine, table));
@@ -426,15 +438,19 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
         || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq)
         || merge_job::reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
     background.merges.lock().busy.insert((table.id, run));
-    let bytes_total = files.iter().map(|file| merge_job::taken_in_bytes(file.part.facts())).sum();
+    let parts = inputs.iter().flat_map(|run| &run.parts);
+    let met = parts.filter(|part| key_range::meets(&range, &table.rules.order, part));
+    let bytes_total = met.map(|part| merge_job::taken_in_bytes(part.file.part.facts())).sum();
+    let is_whole = range == KeyRange::all();
     let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
     Ok(MergeJob {
         table: Arc::clone(table),
         repeated: if keep_seqs { 0.0 } else { plan.repeated },
         run,
         age,
-        step: FoldStep::new(stream, rules).with_times(times),
-        cleaner: Cleaner::of(table, &plan),
+        step: FoldStep::new(stream, rules).with_times(times).ending(&table.rules.order, range.high.clone()),
+        cleaner: if is_whole { Cleaner::of(table, &plan) } else { None },
+        range,
         output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), SpaceUser::Merge),
         range_deletes,
         boundaries,

@@ -8,6 +8,7 @@ use folddb_base::ids::RunId;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::{FoldStep, KWay, Plan, RangeDelete, StepResult};
+use folddb_rules::codec::KeyRange;
 use folddb_run::{PartFacts, RunCursor};
 
 use super::clean::Cleaner;
@@ -19,6 +20,7 @@ use crate::edit::install::{Installed, part_state};
 use crate::events::{Event, MergeEvent};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
+use crate::state::key_range;
 use crate::state::view::{PartFile, RunView, TableView};
 
 /// One running merge.
@@ -42,6 +44,9 @@ pub struct MergeJob {
     /// The boundaries when the merge began; a range delete below them no longer serves any
     /// snapshot.
     pub boundaries: Vec<Seq>,
+    /// The keys that it takes over: all of the inputs, or a range of them in which no part of an
+    /// input begins earlier.
+    pub range: KeyRange,
     pub bytes_total: u64,
     /// The time of its steps so far.
     pub took: Duration,
@@ -100,9 +105,9 @@ impl MergeJob {
             });
             installed.parts.push(part);
         }
-        let next_key = if is_last { None } else { self.step.next_key() };
-        changes.extend(consumed(&self.table, &self.plan.inputs, next_key));
-        if is_last {
+        changes.extend(consumed(&self.table, &self.plan.inputs, &self.range, self.step.next_key()));
+        // After a range of the inputs, range deletes hide what they still hold.
+        if is_last && self.range == KeyRange::all() {
             changes.extend(self.retired_range_deletes(engine));
         }
         install::install(engine, &self.table, changes, installed)?;
@@ -196,13 +201,18 @@ pub(crate) fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: 
         .any(|facts| facts.min_seq <= max_seq && facts.max_seq >= min_seq)
 }
 
-/// What is removed from the inputs: everything below `next_key`, or all.
-pub(crate) fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
+/// What is removed from the inputs: everything of the range below `next_key`, or all of it.
+pub(crate) fn consumed(
+    table: &TableCore,
+    inputs: &[RunId],
+    range: &KeyRange,
+    next_key: Option<&[u8]>,
+) -> Vec<Change> {
     let order = &table.rules.order;
     let mut changes = Vec::new();
     let view = table.view();
     for run in view.runs.iter().filter(|run| inputs.contains(&run.id)) {
-        for part in &run.parts {
+        for part in run.parts.iter().filter(|part| !key_range::is_before(range, order, &part.high)) {
             let (table, run, file) = (table.id, run.id, part.file.number);
             match next_key {
                 Some(next) if order.compare(next, &part.low).is_le() => {}

@@ -158,6 +158,14 @@ impl BytesScan {
         }
     }
 
+    /// The range that it was narrowed to, in the order of the table.
+    pub(crate) fn chosen_range(&self) -> Result<KeyRange> {
+        match &self.mistake {
+            Some(mistake) => Err(mistake.clone()),
+            None => Ok(KeyRange { low: self.plan.low.clone(), high: self.plan.high.clone() }),
+        }
+    }
+
     pub(crate) fn low(mut self, bound: Bound<Vec<u8>>) -> Self {
         self.plan.low = bound;
         self

@@ -79,6 +79,7 @@ impl Player {
                 self.makes_durable("reclaim", reclaimed)
             }
             Action::Compact(slot, stop_after) => self.compact(*slot, *stop_after),
+            Action::CompactRange(slot, scan, stop_after) => self.compact_range(*slot, scan, *stop_after),
             Action::AddIndex(slot, stop_after) => self.add_index(*slot, *stop_after),
             Action::DropIndex(slot) => self.drop_index(*slot),
             Action::Past(slot, back) => self.take_past(*slot, *back),

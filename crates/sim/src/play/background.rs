@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{BackgroundJob, BackgroundWork};
+use folddb::{BackgroundJob, BackgroundWork, ErrorKind};
 
-use crate::compare::Outcome;
+use crate::compare::{Outcome, narrow, same};
 use crate::play::player::{Player, said};
+use crate::program::ScanShape;
+use crate::tables::Order;
 
 impl Player {
     pub(super) fn steps(&mut self, steps: u8) -> Outcome {
@@ -59,5 +61,30 @@ impl Player {
         }
         let runs = table.stats().map_err(said("look at the runs"))?.runs.len();
         if runs > 1 { Err(format!("{runs} runs are left by compact")) } else { Ok(()) }
+    }
+    /// Merges a range. Hashed tables have none.
+    pub(super) fn compact_range(&mut self, slot: u8, scan: &ScanShape, stop_after: Option<u8>) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let range = narrow(table.scan(), &shape, scan);
+        let mut looks = 0;
+        let progress = |_| {
+            looks += 1;
+            let stops = stop_after.is_some_and(|stop| looks > u32::from(stop));
+            if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let merged = table.compact_range_with(&range, progress);
+        if shape.order == Order::Hashed {
+            let kind = merged.map_err(|error| error.kind());
+            return same("merging a range of a hashed table", &kind, &Err(ErrorKind::InvalidInput));
+        }
+        if let Err(error) = merged {
+            return self.refused("merge a range", error);
+        }
+        let estimate = || {
+            let about = range.estimate().map_err(said("estimate a range"))?;
+            let is_between = (about.disk_bytes_min..=about.disk_bytes_max).contains(&about.disk_bytes);
+            same("whether an estimate is between its bounds", &is_between, &true)
+        };
+        self.disk.as_ref().map_or_else(estimate, |disk| disk.aside(estimate))
     }
 }

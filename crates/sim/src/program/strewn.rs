@@ -18,7 +18,8 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_pasts(actions, seed);
     let actions = with_copies(actions, seed);
     let actions = with_documents(actions, seed);
-    with_finds(actions, seed)
+    let actions = with_finds(actions, seed);
+    with_ranges(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -238,6 +239,23 @@ fn with_finds(actions: Vec<Action>, seed: u64) -> Vec<Action> {
                 all.extend([Action::AddIndex(table, None), Action::Transact(Transact::Find(which, table))]);
             }
             _ => {}
+        }
+    }
+    all
+}
+
+/// In every second program ranges are merged, most of them to their end.
+fn with_ranges(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0x4a46);
+    if chance.one_in(2) {
+        return actions;
+    }
+    let mut all = Vec::with_capacity(actions.len() + 8);
+    for action in actions {
+        all.push(action);
+        if chance.one_in(12) {
+            let stop_after = chance.one_in(4).then(|| chance.below(4) as u8);
+            all.push(Action::CompactRange(slot(chance), scan(chance), stop_after));
         }
     }
     all
