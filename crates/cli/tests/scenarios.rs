@@ -159,4 +159,5 @@ scenarios! {
     answers_are_read_without_tools: "answer.txt",
     rows_go_out_in_many_forms: "export_forms.txt",
     ranges_are_estimated_and_merged: "ranges.txt",
+    metrics_are_scraped: "metrics.txt",
 }

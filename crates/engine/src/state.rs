@@ -2,6 +2,7 @@
 //! functions of modules above.
 
 pub mod counters;
+pub mod latency;
 pub mod numbers;
 pub mod health;
 pub mod event_queue;
@@ -25,6 +26,7 @@ pub mod feed_state;
 pub mod value_state;
 pub mod tables_at_work;
 pub mod engine;
+pub mod timing;
 pub mod clock;
 pub mod log_sync;
 pub mod pressure;

@@ -132,6 +132,7 @@ pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::seq::Seq;
 pub use folddb_engine::state::clock::AsOf;
 pub use folddb_engine::state::feed_state::FeedStats;
+pub use folddb_engine::state::latency::LatencyHistogram;
 pub use folddb_engine::values::head::Head;
 pub use folddb_engine::write::encoded_batch::WriteOp;
 pub use folddb_engine::write::ops::Lifetime;
@@ -152,6 +153,7 @@ pub use scan::cursor::{Cursor, Resume};
 pub use scan::typed::{Scan, TypedRows};
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use store::metric_families::{MetricFamily, MetricSample, MetricValue, Metrics};
 pub use store::metrics::{
     BackgroundStats, DiskStats, MemoryStats, Metric, MetricKind, ReadStats, SnapshotStats, StoreStats,
     WriteStats,

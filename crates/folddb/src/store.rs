@@ -3,6 +3,8 @@
 pub(crate) mod reclaim_step;
 pub(crate) mod metrics;
 pub(crate) mod stats;
+pub(crate) mod metric_families;
+pub(crate) mod prometheus;
 pub(crate) mod value_times;
 pub(crate) mod frozen;
 pub(crate) mod remove_unused;

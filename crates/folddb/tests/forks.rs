@@ -117,6 +117,7 @@ fn calls_of(parent: &Parent, had: Had, place: &Path, out: &mut PipeWriter) {
     let store = &parent.store;
     let blank = [
         ("stats", store.stats().last_seq == 0.into()),
+        ("metrics", store.metrics().families.is_empty()),
         ("tables", store.tables().is_empty()),
         ("feeds", store.feeds().is_empty()),
         ("indexes", parent.people.indexes().is_empty()),

@@ -38,6 +38,8 @@ pub struct ReadStats {
     pub filter_rejects: u64,
     /// Keys that a filter let pass.
     pub filter_passes: u64,
+    /// As many of those were not there.
+    pub filter_false_passes: u64,
     /// Bytes in the cache now, of all stores that use it, including what parts keep in memory.
     pub cache_bytes: u64,
     /// Files open now.
@@ -52,6 +54,7 @@ pub(crate) struct Counters {
     pub(crate) cache_misses: AtomicU64,
     pub(crate) filter_rejects: AtomicU64,
     pub(crate) filter_passes: AtomicU64,
+    pub(crate) filter_false_passes: AtomicU64,
 }
 
 #[inline]
@@ -67,6 +70,7 @@ pub struct Tally {
     pub(crate) kept: u64,
     pub(crate) filter_rejects: u64,
     pub(crate) filter_passes: u64,
+    pub(crate) filter_false_passes: u64,
 }
 
 impl Shared {
@@ -103,6 +107,7 @@ impl Shared {
             cache_misses: get(&self.counters.cache_misses),
             filter_rejects: get(&self.counters.filter_rejects),
             filter_passes: get(&self.counters.filter_passes),
+            filter_false_passes: get(&self.counters.filter_false_passes),
             cache_bytes: self.cache.bytes(),
             files_open: self.cache.files.len() as u64,
         }
@@ -114,6 +119,7 @@ impl Shared {
             (&self.counters.cache_hits, tally.kept),
             (&self.counters.filter_rejects, tally.filter_rejects),
             (&self.counters.filter_passes, tally.filter_passes),
+            (&self.counters.filter_false_passes, tally.filter_false_passes),
         ] {
             if by > 0 {
                 count(counter, by);

@@ -30,6 +30,9 @@ pub(crate) struct StatsArgs {
     pub(crate) store: PathBuf,
     /// Only this table
     pub(crate) table: Option<String>,
+    /// As a page of metrics that Prometheus scrapes, latencies included
+    #[arg(long, conflicts_with = "table")]
+    pub(crate) prometheus: bool,
     /// Print them again and again, each TIME (1s, 500ms), until Ctrl-C; beside a process that
     /// writes, as they are then [default: 2s]
     #[arg(long, value_name = "TIME", num_args = 0..=1, value_parser = human::parse_time)]

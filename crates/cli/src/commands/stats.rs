@@ -39,6 +39,9 @@ pub(crate) fn run(args: &StatsArgs, session: &mut Session) -> Result<(), Failure
 /// Prints the figures as they are now.
 fn print(args: &StatsArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
+    if args.prometheus {
+        return Ok(write!(session.out, "{}", store.metrics().prometheus())?);
+    }
     let names = chosen(&store, args.table.as_deref())?;
     let tables: Vec<TableStats> = names
         .iter()

@@ -65,6 +65,7 @@ pub(crate) fn flush_oldest(
     engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
     engine.memory.settle_sealed(bytes);
     engine.counters.flushes.add(1);
+    engine.latencies.flush.note(took);
     engine.events.note(|| {
         let (table, memory_bytes) = (table.name.clone(), memory_bytes as u64);
         Event::Flush(FlushEvent { table, records, memory_bytes, took })

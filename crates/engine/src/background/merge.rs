@@ -103,6 +103,7 @@ pub(crate) fn finish_job(background: &Background, job: MergeJob) {
     let counts = job.step.counts();
     job.table.repeats.note_merge(job.repeated, counts.bytes_in, counts.bytes_out);
     engine.counters.merges.add(1);
+    engine.latencies.merge.note(job.took);
     engine.counters.records_merged.add(job.step.counts().records_in);
     engine.counters.fold_failures.add(job.step.counts().declined_failed);
     engine.counters.records_expired.add(job.step.counts().expired);

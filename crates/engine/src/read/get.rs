@@ -20,6 +20,7 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::At;
+use crate::state::timing;
 use crate::state::view::{RunView, TableView};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
@@ -44,10 +45,15 @@ pub fn get<R>(
     at: Option<At>,
     take: impl FnOnce(Option<&[u8]>) -> Result<R>,
 ) -> Result<R> {
-    if let Some(hashed) = &table.hashed {
-        return hashed::get_hashed(engine, (table, hashed), key, at, take);
-    }
-    with_state(engine, table, key, at, |state, of| take_value(engine, (of, table), key, state, take))
+    let began = timing::begin(engine, &engine.counters.gets);
+    let got = match &table.hashed {
+        Some(hashed) => hashed::get_hashed(engine, (table, hashed), key, at, take),
+        None => {
+            with_state(engine, table, key, at, |state, of| take_value(engine, (of, table), key, state, take))
+        }
+    };
+    timing::end(engine, &engine.latencies.get, began);
+    got
 }
 
 /// Passes the value of a state, which may be separated, to `take`.

@@ -22,6 +22,7 @@ use crate::state::empty_ranges::EmptyRange;
 use crate::state::engine::Engine;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
+use crate::state::timing;
 use crate::state::view::{PartFile, RunView, TableView};
 use crate::values::head::{self, Head};
 use crate::values::load;
@@ -141,7 +142,17 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Begins a scan: it is at its first record.
     pub fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
+        let began = timing::begin(engine, &engine.counters.scans);
+        engine.counters.scans.add(1);
+        let rows = Rows::start_at_rest(engine, table, plan);
+        timing::end(engine, &engine.latencies.scan, began);
+        rows
+    }
+
+    /// The same, with the files of values of its view.
+    fn start_at_rest(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
         let mut plan = plan;
         loop {
             let round = engine.values.files.round();

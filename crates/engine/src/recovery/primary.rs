@@ -50,6 +50,7 @@ use crate::state::event_queue::EventQueue;
 use crate::state::feed_state::Feeds;
 use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
+use crate::state::latency::Latencies;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
@@ -72,8 +73,7 @@ pub(crate) fn open_once(dir: &Path, mut options: Options) -> Result<Background> 
         quota.as_ref().map_or(options.host.clone(), |quota| quota.host(&options.host, SpaceUser::Flush));
     let mut loaded = folddb_manifest::load(&options.host, dir)?;
     loaded.state.log_copied = Some(is_copied(&loaded.state, loaded.edits)); // the next snapshot records it
-    let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
-    let edits = loaded.edits;
+    let (numbers, edits) = (Arc::new(Numbers::starting_at(loaded.next_number)), loaded.edits);
     let torn = torn_manifest(dir, &options, &loaded);
     let state = Arc::new(loaded.state.clone());
     let leftovers = leftovers(dir, &options, &state)?;
@@ -109,6 +109,7 @@ pub(crate) fn open_once(dir: &Path, mut options: Options) -> Result<Background> 
         shared,
         work: TablesAtWork::default(),
         counters: Counters::default(),
+        latencies: Latencies::default(),
         events: EventQueue::new(options.listener.clone()),
         options,
         lock: Mutex::new(lock),

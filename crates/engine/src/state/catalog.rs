@@ -14,6 +14,7 @@ use folddb_rules::table_rules::TableRules;
 use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
 
 use crate::state::chunk_reads::ChunkReads;
+use crate::state::counters::Counter;
 use crate::state::empty_ranges::EmptyRanges;
 use crate::state::hash_index::{Hashed, RecordsOf};
 use crate::state::repeats::Repeats;
@@ -68,6 +69,10 @@ pub struct TableCore {
     pub has_many_ranges: AtomicBool,
     /// What readers pay for the chunks of the active memtable.
     pub chunk_reads: ChunkReads,
+    /// Records written to it, those of a replayed log included.
+    pub records_written: Counter,
+    /// Bytes of their keys and payloads.
+    pub bytes_written: Counter,
 }
 
 /// An index of a table. Its entries are the keys of another table, which readers and writers reach
@@ -150,6 +155,8 @@ impl TableCore {
             dropped: AtomicBool::new(false),
             has_many_ranges: AtomicBool::new(false),
             chunk_reads: ChunkReads::default(),
+            records_written: Counter::default(),
+            bytes_written: Counter::default(),
         }
     }
 

@@ -40,6 +40,7 @@ pub struct Counters {
     pub merges: Counter,
     pub records_merged: Counter,
     pub gets: Counter,
+    pub scans: Counter,
     pub operands_visited_max: Counter,
     pub fold_failures: Counter,
     pub writer_delay_us: Counter,

@@ -36,6 +36,7 @@ use crate::state::event_queue::EventQueue;
 use crate::state::feed_state::Feeds;
 use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
+use crate::state::latency::Latencies;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
@@ -80,6 +81,7 @@ pub struct Engine {
     pub bell: Bell,
     pub work: TablesAtWork,
     pub counters: Counters,
+    pub latencies: Latencies,
     pub events: EventQueue,
     /// Held until the store is closed.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,

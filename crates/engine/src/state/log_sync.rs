@@ -4,11 +4,18 @@
 use folddb_base::{Error, ErrorKind, Lsn, Result};
 
 use crate::state::engine::Engine;
+use crate::state::timing;
 
 /// Waits until everything up to `lsn` is on the disk.
 pub fn sync_to(engine: &Engine, lsn: Lsn) -> Result<()> {
     let Some(journal) = &engine.journal else { return Ok(()) };
-    journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error))
+    if journal.durable_lsn() >= lsn {
+        return Ok(());
+    }
+    let began = timing::begin_measured(engine);
+    let synced = journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error));
+    timing::end_measured(engine, &engine.latencies.sync, began);
+    synced
 }
 
 /// The same for everything that has been written so far.

@@ -33,14 +33,34 @@ pub fn used_bytes(engine: &Engine) -> u64 {
     if let Some(quota) = &engine.quota {
         return quota.used_bytes();
     }
+    let space = space_now(engine);
+    space.runs + space.indexes + space.log + space.values
+}
+
+/// The bytes of the files of a store, by what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceByKind {
+    /// Runs of sorted tables, and of indexes.
+    pub runs: u64,
+    /// Checkpoints of the indexes of hashed tables.
+    pub indexes: u64,
+    /// Segments of the log, with their full length.
+    pub log: u64,
+    /// The value log, and values in files of their own.
+    pub values: u64,
+}
+
+pub fn space_now(engine: &Engine) -> SpaceByKind {
     let index = |hashed: &crate::state::hash_index::Hashed| {
         hashed.file.lock().as_ref().map_or(0, |file| file.bytes())
     };
-    let indexes: u64 = engine.catalog().hashed().map(|(_, hashed)| index(hashed)).sum();
-    let parts = engine.work.part_bytes.load(Ordering::Relaxed) + indexes;
     let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
-    let segments: u64 = segments.iter().map(|segment| segment.len_bytes).sum();
-    parts + segments + engine.values.bytes()
+    SpaceByKind {
+        runs: engine.work.part_bytes.load(Ordering::Relaxed),
+        indexes: engine.catalog().hashed().map(|(_, hashed)| index(hashed)).sum(),
+        log: segments.iter().map(|segment| segment.len_bytes).sum(),
+        values: engine.values.bytes(),
+    }
 }
 
 /// The present backlog of background work.

@@ -30,7 +30,7 @@ use crate::state::committer::{Active, Committer};
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
 use crate::state::view::TableView;
-use crate::state::{clock, log_sync};
+use crate::state::{clock, log_sync, timing};
 use crate::values::put;
 use crate::write::encoded_batch::Encoded;
 use crate::write::read_set::{Checked, ReadSet};
@@ -57,6 +57,7 @@ pub fn commit_if(
     if engine.options.read_only {
         engine.check_not_read_only()?;
     }
+    let began = timing::begin(engine, &engine.counters.commits);
     stall::admit(engine, batch)?;
     let checked = match reads {
         Some(reads) => Some((reads, reads.check(engine)?)),
@@ -71,6 +72,8 @@ pub fn commit_if(
         log_sync::sync_to(engine, end_lsn)
             .map_err(|cause| log_sync::not_durable("the batch is committed", &cause))?;
     }
+    let latencies = &engine.latencies;
+    timing::end(engine, if batch.count == 1 { &latencies.write } else { &latencies.commit }, began);
     Ok(last_seq)
 }
 
@@ -206,9 +209,12 @@ pub(crate) fn apply(
                     let first_lsn = active.first_lsn.get_or_insert(frame_lsn);
                     *first_lsn = (*first_lsn).min(frame_lsn);
                     let mut emptied = false;
+                    let mut written = Written::default();
                     for (seq, record) in numbered.filter(|(seq, _)| *seq > active.flushed_seq) {
+                        written.add(&record);
                         emptied |= hashed.take(&record, seq, past)?;
                     }
+                    active.table.count_written(written);
                     engine.values.installs.fetch_add(u64::from(emptied), Ordering::AcqRel);
                     continue;
                 }
@@ -348,6 +354,28 @@ fn insert_boundary(stripes: &mut Vec<Seq>, seq: Seq) {
     }
 }
 
+/// What a batch writes to one table.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    records: u64,
+    bytes: u64,
+}
+
+impl Written {
+    #[inline]
+    fn add(&mut self, record: &FrameRecord<'_>) {
+        self.records += 1;
+        self.bytes += (record.key.len() + record.payload.len()) as u64;
+    }
+}
+
+impl TableCore {
+    fn count_written(&self, written: Written) {
+        self.records_written.add(written.records);
+        self.bytes_written.add(written.bytes);
+    }
+}
+
 impl Active {
     /// Applies the records of one table from a frame.
     fn take<'f>(
@@ -358,10 +386,12 @@ impl Active {
         range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
     ) -> Result<()> {
         let mut writer = self.memtable.apply();
+        let mut written = Written::default();
         for (seq, record) in records {
             if seq <= self.flushed_seq {
                 continue;
             }
+            written.add(&record);
             self.first_lsn.get_or_insert(frame_lsn);
             match record.op {
                 LogOp::Op(kind) => {
@@ -383,6 +413,7 @@ impl Active {
             }
         }
         self.bytes = writer.bytes();
+        self.table.count_written(written);
         Ok(())
     }
 

@@ -87,6 +87,7 @@ fn wait_for_memory(engine: &Engine, batch: &Encoded, since: &mut Option<Duration
 
 fn note_stall(engine: &Engine, cause: StallCause, from: Duration) {
     let took = engine.host.clock.monotonic().saturating_sub(from);
+    engine.latencies.stall.note(took);
     engine.events.note(|| Event::Stall(StallEvent { cause, took }));
 }
 

@@ -204,7 +204,7 @@ pub struct Metric {
     pub value: f64,
 }
 
-/// Whether a figure only grows.
+/// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricKind {
@@ -212,14 +212,17 @@ pub enum MetricKind {
     Counter,
     /// It says what is now.
     Gauge,
+    /// It counts how long operations took.
+    Histogram,
 }
 
 impl MetricKind {
-    /// As metrics pages call it: `counter`, `gauge`.
+    /// As metrics pages call it: `counter`, `gauge`, `histogram`.
     pub fn name(self) -> &'static str {
         match self {
             MetricKind::Counter => "counter",
             MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         }
     }
 }

@@ -33,6 +33,11 @@ pub struct TableStats {
     pub range_deletes: usize,
     /// Memory of its index, in bytes, if it is hashed; none for a sorted table.
     pub index_bytes: Option<u64>,
+    /// Records written to it since the store was opened, those of the log that was replayed then
+    /// included.
+    pub records_written: u64,
+    /// Bytes of their keys and values; of separated ones, of the places of these.
+    pub bytes_written: u64,
 }
 
 /// A run of a table.
@@ -128,6 +133,8 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
         runs: view.runs.iter().map(run).collect(),
         range_deletes: view.range_deletes.len(),
         index_bytes: None,
+        records_written: core.records_written.get(),
+        bytes_written: core.bytes_written.get(),
     }
 }
 
@@ -143,6 +150,8 @@ pub(crate) fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
         runs: Vec::new(),
         range_deletes: 0,
         index_bytes: Some(hashed.index.facts().memory_bytes),
+        records_written: core.records_written.get(),
+        bytes_written: core.bytes_written.get(),
     }
 }
 

@@ -12,6 +12,8 @@ fn healthy() -> Facts {
         runs: Vec::new(),
         range_deletes: 3,
         index_bytes: None,
+        records_written: 0,
+        bytes_written: 0,
     };
     Facts {
         store: "s".to_owned(),
