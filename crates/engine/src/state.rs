@@ -3,6 +3,7 @@
 
 pub mod counters;
 pub mod latency;
+pub mod sync_waiters;
 pub mod numbers;
 pub mod health;
 pub mod event_queue;

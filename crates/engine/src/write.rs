@@ -9,3 +9,4 @@ pub mod hashed;
 pub mod stall;
 pub mod commit;
 pub mod stream;
+pub mod sync_later;

@@ -160,6 +160,7 @@ pub use store::metrics::{
 };
 pub use store::reclaim_step::ReclaimStep;
 pub use store::stats::ValueSegment;
+pub use store::sync_handle::SyncHandle;
 pub use store::value_times::ValueTimes;
 pub use table::bytes::BytesTable;
 pub use table::explain::{Explained, Place};

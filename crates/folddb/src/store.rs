@@ -5,6 +5,7 @@ pub(crate) mod metrics;
 pub(crate) mod stats;
 pub(crate) mod metric_families;
 pub(crate) mod prometheus;
+pub(crate) mod sync_handle;
 pub(crate) mod value_times;
 pub(crate) mod frozen;
 pub(crate) mod remove_unused;
@@ -558,6 +559,7 @@ impl Open {
             let _no_edit = engine.manifest.lock(); // a running one ends first; later ones find it closed
             engine.release_lock();
         }
+        engine.sync_waiters.end();
         engine.let_go();
         flushed.and(sealed)
     }

@@ -8,6 +8,9 @@ mod access_log;
 #[path = "../examples/accounts.rs"]
 mod accounts;
 #[allow(dead_code)]
+#[path = "../examples/async_commits.rs"]
+mod async_commits;
+#[allow(dead_code)]
 #[path = "../examples/blob_cache.rs"]
 mod blob_cache;
 #[allow(dead_code)]
@@ -34,6 +37,11 @@ fn transfers_are_whole_and_reports_are_resumed() {
 #[test]
 fn an_access_log_is_folded_by_page_and_sessions_end_by_themselves() {
     access_log::main().unwrap();
+}
+
+#[test]
+fn one_thread_confirms_the_durable_commits_of_many_tasks() {
+    async_commits::main().unwrap();
 }
 
 #[test]

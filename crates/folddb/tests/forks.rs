@@ -148,6 +148,7 @@ fn calls_of_store(calls: &mut Calls<'_>, store: &Store, place: &Path) {
     calls.call("snapshot at", store.snapshot_at(AsOf::Seq(store.last_seq())));
     calls.call("transact", store.transact(Durability::Process, |_| Ok(())));
     calls.call("sync", store.sync());
+    calls.call("sync later", store.sync_later());
     calls.call("flush", store.flush());
     calls.call("settle", store.settle());
     calls.call("reclaim", store.reclaim());

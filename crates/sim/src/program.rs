@@ -105,6 +105,8 @@ pub enum Action {
     Scan(u8, Option<u8>, ScanShape),
     /// Makes everything durable.
     Sync,
+    /// Asks for a sync, and waits for it, or takes a step of the log instead.
+    SyncLater(bool),
     /// Closes the store and opens it again.
     Close,
     /// Drops the store without closing it, and opens it again.

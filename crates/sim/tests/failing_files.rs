@@ -2,11 +2,14 @@
 //! store, which then only reads; reopening heals it; and whichever single call fails, nothing
 //! acknowledged is lost, no batch is torn, and nothing panics.
 
+use std::future::Future;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use folddb::maintenance::SyncOptions;
-use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store};
+use folddb::{BackgroundJob, BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncHandle};
 use folddb_host::Host;
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
@@ -78,6 +81,30 @@ fn a_failed_append_to_the_journal_poisons_until_reopened() {
 #[test]
 fn an_append_to_the_journal_that_tears_poisons_until_reopened() {
     assert_poisoned_until_reopened(&[Call::Append], true, ErrorKind::Poisoned);
+}
+
+/// Handles that wait by a waker, by a thread, and one that is polled only afterwards.
+#[test]
+fn every_handle_of_a_sync_that_has_failed_says_so() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let files = faulty();
+    let store = Store::create(dir.path().join("store"), options(&files)).expect("it is created");
+    let table = store.table("t", Rules::sorted::<u64, u64>()).expect("it is created");
+    table.put(&1, &1).expect("the world is whole");
+    let handle = || store.sync_later().expect("the world is whole");
+    let (mut waiting, blocking, mut late) = (handle(), handle(), handle());
+    let poll = |handle: &mut SyncHandle| {
+        let polled = Pin::new(handle).poll(&mut Context::from_waker(Waker::noop()));
+        polled.map(|done| done.map_err(|error| error.kind()))
+    };
+    assert!(poll(&mut waiting).is_pending());
+    files.break_on(Fault::on(&[Call::AppendSync]));
+    store.background_step_of(BackgroundJob::Log).expect_err("the sync fails");
+    assert_eq!(poll(&mut waiting), Poll::Ready(Err(ErrorKind::NotDurable)));
+    assert_eq!(poll(&mut late), Poll::Ready(Err(ErrorKind::NotDurable)));
+    assert_eq!(blocking.wait().map_err(|error| error.kind()), Err(ErrorKind::NotDurable));
+    assert_eq!(table.get(&1).expect("reads go on"), Some(1), "it is written and visible");
+    assert_eq!(store.sync_later().map(drop).map_err(|error| error.kind()), Err(ErrorKind::Poisoned));
 }
 
 #[test]

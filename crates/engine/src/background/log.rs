@@ -1,6 +1,7 @@
 //! Keeps the log ready, so that no commit waits for a file: the next segments are created ahead,
-//! full ones are synced, and when nothing is written any more an edit records how far the log is
-//! durable. Keeps it short, too: a memtable that retains too much of it is sealed.
+//! full ones are synced, as is what handles ask for (`sync_later`), and when nothing is written any
+//! more an edit records how far the log is durable. Keeps it short, too: a memtable that retains
+//! too much of it is sealed.
 //!
 //! Called by the thread of the log, and where there are no threads with each step (`scheduler`).
 
@@ -14,7 +15,7 @@ use crate::edit::feeds;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::settle;
-use crate::write::commit;
+use crate::write::{commit, sync_later};
 
 /// Bytes of values in full segments that memtables may always retain, whatever the size of the
 /// value log.
@@ -25,6 +26,8 @@ pub(crate) fn keep_ready(engine: &Engine, now: Duration) -> Result<()> {
     let Some(journal) = &engine.journal else { return Ok(()) };
     let kept = journal.background(now).and_then(|()| settle::keep_values_ready(engine));
     let kept = kept.and_then(|()| vouch_when_idle(engine, now));
+    let served = sync_later::serve(engine); // what is in the log already needs no more space
+    let kept = kept.and(served);
     kept.inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 

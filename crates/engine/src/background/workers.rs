@@ -17,6 +17,7 @@ use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
 use crate::state::pressure;
+use crate::write::sync_later;
 
 /// How long a worker waits after a failure before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
@@ -88,6 +89,8 @@ fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
     if engine.health.cause().is_none() {
         let _guard = PoisonOnPanic::new(&engine.health);
         let _ = log::keep_ready(engine, now); // what fails is noted
+    } else {
+        let _ = sync_later::serve(engine); // handles that wait are told
     }
     if now.saturating_sub(last.space_at) >= IDLE_TICK {
         last.space_at = now;

@@ -54,6 +54,7 @@ use crate::state::latency::Latencies;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
+use crate::state::sync_waiters::SyncWaiters;
 use crate::state::tables_at_work::TablesAtWork;
 use crate::state::value_state::{Values, value_files};
 use crate::state::write_times::StoreTimes;
@@ -111,6 +112,7 @@ pub(crate) fn open_once(dir: &Path, mut options: Options) -> Result<Background> 
         counters: Counters::default(),
         latencies: Latencies::default(),
         events: EventQueue::new(options.listener.clone()),
+        sync_waiters: SyncWaiters::default(),
         options,
         lock: Mutex::new(lock),
     };

@@ -40,6 +40,7 @@ use crate::state::latency::Latencies;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::snapshots::Boundaries;
+use crate::state::sync_waiters::SyncWaiters;
 use crate::state::tables_at_work::TablesAtWork;
 use crate::state::value_state::Values;
 use crate::state::write_times::StoreTimes;
@@ -83,6 +84,7 @@ pub struct Engine {
     pub counters: Counters,
     pub latencies: Latencies,
     pub events: EventQueue,
+    pub sync_waiters: SyncWaiters,
     /// Held until the store is closed.
     pub lock: Mutex<Option<Box<dyn FileLock>>>,
 }

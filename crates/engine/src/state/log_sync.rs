@@ -15,6 +15,7 @@ pub fn sync_to(engine: &Engine, lsn: Lsn) -> Result<()> {
     let began = timing::begin_measured(engine);
     let synced = journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error));
     timing::end_measured(engine, &engine.latencies.sync, began);
+    engine.sync_waiters.wake(journal.durable_lsn());
     synced
 }
 

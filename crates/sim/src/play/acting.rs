@@ -88,6 +88,7 @@ impl Player {
                 let synced = self.store()?.sync();
                 self.makes_durable("sync", synced)
             }
+            Action::SyncLater(waits) => self.sync_later(*waits),
             Action::Close => self.close(),
             Action::Abandon => self.abandon(),
             Action::LookOnly => self.look_only(),

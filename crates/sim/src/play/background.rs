@@ -87,4 +87,21 @@ impl Player {
         };
         self.disk.as_ref().map_or_else(estimate, |disk| disk.aside(estimate))
     }
+
+    /// A handle asks for a sync, and is waited for; or the log takes a step. What a handle calls
+    /// durable survives the power.
+    pub(super) fn sync_later(&mut self, waits: bool) -> Outcome {
+        let handle = match self.store()?.sync_later() {
+            Ok(handle) => handle,
+            Err(error) => return self.refused("ask for a sync", error),
+        };
+        if waits {
+            return self.makes_durable("wait for a sync", handle.wait());
+        }
+        self.step_of(BackgroundJob::Log)?;
+        if handle.is_synced() {
+            self.known.survives_power();
+        }
+        Ok(())
+    }
 }

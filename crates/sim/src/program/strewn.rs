@@ -19,7 +19,8 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_copies(actions, seed);
     let actions = with_documents(actions, seed);
     let actions = with_finds(actions, seed);
-    with_ranges(actions, seed)
+    let actions = with_ranges(actions, seed);
+    with_handles(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -256,6 +257,22 @@ fn with_ranges(actions: Vec<Action>, seed: u64) -> Vec<Action> {
         if chance.one_in(12) {
             let stop_after = chance.one_in(4).then(|| chance.below(4) as u8);
             all.push(Action::CompactRange(slot(chance), scan(chance), stop_after));
+        }
+    }
+    all
+}
+
+/// In every second program: syncs that a handle asks for.
+fn with_handles(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0x5a1c);
+    if chance.one_in(2) {
+        return actions;
+    }
+    let mut all = Vec::with_capacity(actions.len() + 8);
+    for action in actions {
+        all.push(action);
+        if chance.one_in(16) {
+            all.push(Action::SyncLater(chance.one_in(2)));
         }
     }
     all
