@@ -66,48 +66,74 @@ fn check(place: &Place, sums: &BTreeMap<String, u64>, seed: u64) {
     assert!(held == *sums, "seed {seed}: a sum is wrong");
 }
 
-/// Kills imports at this many moments.
-fn kill_at(moments: u32) {
+/// The seed of this run, and what follows from it.
+fn seeded() -> (u64, Random) {
     let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
-    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
-    let place = Place::new();
-    let sums = write_files(&place);
+    (seed, Random(seed * 2 + 0x9e37_79b9_7f4a_7c15))
+}
+
+/// Imports without a kill, which is checked; how long that takes.
+fn whole_us(place: &Place, check: impl Fn()) -> u64 {
     let began = Instant::now();
     place.done(&IMPORT);
-    let whole_us = began.elapsed().as_micros() as u64;
-    check(&place, &sums, seed);
-    let mut killed = 0;
+    check();
+    began.elapsed().as_micros() as u64
+}
+
+/// Kills imports at this many moments, each within `latest_us`, and starts them again until one
+/// reaches the end, which is checked. How many of them went on from a row.
+fn kill_imports(
+    place: &Place,
+    (seed, mut random): (u64, Random),
+    moments: u32,
+    latest_us: u64,
+    check: impl Fn(),
+) -> u32 {
+    let (mut killed, mut gone_on) = (0, 0);
     while killed < moments {
         std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
         loop {
             let mut child =
                 place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
-            // Also right after it begins, and not so late that an import ends at once.
-            std::thread::sleep(Duration::from_micros(random.below(whole_us * 2 / 3)));
-            let _ = child.kill();
+            // The last one goes on to the end.
+            if killed < moments {
+                std::thread::sleep(Duration::from_micros(random.below(latest_us)));
+                let _ = child.kill();
+            }
             let ended = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            gone_on += u32::from(said.contains("went on from its row"));
             if ended.status.success() {
                 break;
             }
-            let said = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
             killed += 1;
-            if killed >= moments {
-                place.done(&IMPORT); // the last one goes on to the end
-                break;
-            }
         }
+        check();
+    }
+    gone_on
+}
+
+/// Kills imports of files of several kinds.
+fn kill_at(moments: u32) {
+    let seeded = seeded();
+    let seed = seeded.0;
+    let place = Place::new();
+    let sums = write_files(&place);
+    let whole_us = whole_us(&place, || check(&place, &sums, seed));
+    // Also right after it begins, and not so late that an import ends at once.
+    kill_imports(&place, seeded, moments, whole_us * 2 / 3, || {
         check(&place, &sums, seed);
         let again = place.json(&IMPORT);
         assert_eq!((&again["rows_imported"], &again["files_read"]), (&0.into(), &0.into()), "seed {seed}");
         check(&place, &sums, seed);
-    }
+    });
 }
 
-/// Kills imports of a file that is read in pieces, on all cores, at this many moments.
+/// Kills imports of a file that is read in pieces, on all cores.
 fn kill_large_at(moments: u32) {
-    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
-    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    let seeded = seeded();
+    let seed = seeded.0;
     let place = Place::new();
     let (mut text, mut sums) = ("k,n\n".to_owned(), BTreeMap::new());
     for row in 0..FILES * ROWS * 5 {
@@ -130,36 +156,15 @@ fn kill_large_at(moments: u32) {
         }
         (rows, sums)
     };
-    let began = Instant::now();
-    place.done(&IMPORT);
-    let whole_us = began.elapsed().as_micros() as u64;
-    assert!(held() == (rows, sums.clone()), "seed {seed}");
-    let (mut killed, mut gone_on) = (0, 0);
-    while killed < moments {
-        std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
-        loop {
-            let mut child =
-                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
-            std::thread::sleep(Duration::from_micros(random.below(whole_us)));
-            let _ = child.kill();
-            let ended = child.wait_with_output().expect("it ends");
-            let said = String::from_utf8_lossy(&ended.stderr);
-            gone_on += u32::from(said.contains("went on from its row"));
-            if ended.status.success() {
-                break;
-            }
-            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
-            killed += 1;
-        }
-        assert!(held() == (rows, sums.clone()), "seed {seed}: rows are missing, or twice");
-    }
-    println!("killed {killed} times, gone on with {gone_on} times");
+    let check = || assert!(held() == (rows, sums.clone()), "seed {seed}: rows are missing, or twice");
+    let whole_us = whole_us(&place, check);
+    let gone_on = kill_imports(&place, seeded, moments, whole_us, check);
+    println!("of {moments} that were killed, {gone_on} had gone on from a row");
 }
 
-/// Kills imports of many small files, which are committed together, at this many moments.
+/// Kills imports of many small files, which are committed together.
 fn kill_many_at(moments: u32) {
-    let seed = std::env::var("FOLDDB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
-    let mut random = Random(seed * 2 + 0x9e37_79b9_7f4a_7c15);
+    let (seed, mut random) = seeded();
     let place = Place::new();
     std::fs::create_dir(place.path().join("in")).expect("a directory");
     let (files, mut sums, mut rows) = (1200, BTreeMap::new(), 0);
@@ -176,28 +181,9 @@ fn kill_many_at(moments: u32) {
         sums.insert(format!("file {file}"), (1, 1));
         rows += 1;
     }
-    let began = Instant::now();
-    place.done(&IMPORT);
-    let whole_us = began.elapsed().as_micros() as u64;
-    assert!(held(&place) == sums, "seed {seed}");
-    let mut killed = 0;
-    while killed < moments {
-        std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
-        loop {
-            let mut child =
-                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
-            std::thread::sleep(Duration::from_micros(random.below(whole_us)));
-            let _ = child.kill();
-            let ended = child.wait_with_output().expect("it ends");
-            if ended.status.success() {
-                break;
-            }
-            let said = String::from_utf8_lossy(&ended.stderr);
-            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
-            killed += 1;
-        }
-        assert!(held(&place) == sums, "seed {seed}: rows of {rows} are missing, or twice");
-    }
+    let check = || assert!(held(&place) == sums, "seed {seed}: rows of {rows} are missing, or twice");
+    let whole_us = whole_us(&place, check);
+    kill_imports(&place, (seed, random), moments, whole_us, check);
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod words;
 mod choose;
 mod number;
 mod exact_sum;
+mod exact_total;
 mod stats;
 mod append;
 mod set;

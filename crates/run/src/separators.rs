@@ -90,17 +90,11 @@ impl Separators {
     /// equal.
     #[inline]
     pub(crate) fn bound(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> usize {
-        // Keys that do not begin like the separators are before the first or after the last of
-        // them.
-        if !self.share_beginning_with(key) {
-            return if self.precedes(0, order, key, past_equal) { self.len() } else { 0 };
-        }
-        let prefix = order.prefix(key, self.skip);
-        let low = self.prefixes.partition_point(|other| *other < prefix);
-        match self.prefixes.get(low) {
-            Some(equal) if *equal == prefix => self.bound_among_equal(low, order, key, past_equal),
-            _ => low,
-        }
+        self.search(order, key, past_equal).map_or_else(
+            // Keys that do not begin like the separators are before the first or after the last.
+            || if self.precedes(0, order, key, past_equal) { self.len() } else { 0 },
+            |(before, _)| before,
+        )
     }
 
     /// Whether `key` begins like all the keys, as far as these share their beginning.
@@ -109,23 +103,19 @@ impl Separators {
         self.skip == 0 || key.get(..self.skip) == self.bytes.get(..self.skip)
     }
 
-    /// How many of the keys come before `key`, and whether it is one of them. None if it is before
-    /// all of them or after all of them, as its first bytes show.
+    /// As [`Separators::bound`], and whether the number of `key` is that of one of the keys. None
+    /// if it is before all of them or after all of them, as its first bytes show.
     #[inline]
-    fn place_of(&self, order: &KeyOrder, key: &[u8]) -> Option<(usize, bool)> {
+    fn search(&self, order: &KeyOrder, key: &[u8], past_equal: bool) -> Option<(usize, bool)> {
         if !self.share_beginning_with(key) {
             return None;
         }
         let prefix = order.prefix(key, self.skip);
         let low = self.prefixes.partition_point(|other| *other < prefix);
-        match self.prefixes.get(low) {
-            Some(equal) if *equal == prefix => {
-                let before = self.bound_among_equal(low, order, key, false);
-                let is_one = before < self.len() && order.compare(self.get(before), key).is_eq();
-                Some((before, is_one))
-            }
-            _ => Some((low, false)),
-        }
+        Some(match self.prefixes.get(low) {
+            Some(equal) if *equal == prefix => (self.bound_among_equal(low, order, key, past_equal), true),
+            _ => (low, false),
+        })
     }
 
     /// As [`Separators::bound`], beginning with the first separator that has the number of `key`.
@@ -171,9 +161,11 @@ impl Spans {
     /// The number of the range that includes `key`.
     #[inline]
     pub fn find(&self, order: &KeyOrder, key: &[u8]) -> Option<usize> {
-        let (before, is_end) = self.ends.place_of(order, key)?;
+        let (before, may_be_end) = self.ends.search(order, key, false)?;
         let is_inside = before % 2 == 1;
-        (is_inside || is_end).then_some(before / 2)
+        let is_end =
+            || may_be_end && before < self.ends.len() && order.compare(self.ends.get(before), key).is_eq();
+        (is_inside || is_end()).then_some(before / 2)
     }
 }
 

@@ -301,7 +301,7 @@ impl Records {
         loop {
             let (begin, end, next) = match text.get(at)? {
                 &QUOTE => {
-                    let end = at + 1 + find(text.get(at + 1..)?, [QUOTE, b'\n', b'\n'])?;
+                    let end = at + 1 + memchr::memchr2(QUOTE, b'\n', text.get(at + 1..)?)?;
                     if text[end] != QUOTE {
                         return None;
                     }

@@ -105,7 +105,7 @@ impl Expr {
     /// What the present row gives.
     pub(crate) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
         Ok(match self {
-            Expr::Constant(value) => value.clone(),
+            Expr::Constant(value) => value.borrowed(),
             Expr::Column { slot: None, .. } => Value::Null,
             Expr::Column { slot: Some(slot), .. } => match rows.field(*slot)? {
                 Some(text) if text.is_empty() && rows.is_delimited() => Value::Null,
@@ -125,8 +125,18 @@ impl Expr {
             }
             Expr::Call(function, arguments) => {
                 let values = arguments.iter().map(|argument| argument.value(rows));
-                let values = values.collect::<Result<Vec<_>, _>>()?;
-                function.call(values).map_err(BadRow::whole)?
+                let called = match arguments.len() {
+                    // Without an allocation, as most are.
+                    len @ 0..=3 => {
+                        let mut few = [const { Value::Null }; 3];
+                        for (place, value) in few.iter_mut().zip(values) {
+                            *place = value?;
+                        }
+                        function.call(&few[..len])
+                    }
+                    _ => function.call(&values.collect::<Result<Vec<_>, _>>()?),
+                };
+                called.map_err(BadRow::whole)?
             }
             Expr::List(items) => {
                 Value::List(items.iter().map(|item| item.value(rows)).collect::<Result<_, _>>()?)

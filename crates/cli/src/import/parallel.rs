@@ -38,17 +38,16 @@ use crate::interrupt;
 const THREADS_MAX: usize = 8;
 /// How many pieces wait to be read, or to be taken, if they are small.
 const PIECES_MAX: usize = 64;
-/// What is gathered is committed when it has this many operands, or this many bytes, or is of this
+/// What is gathered is committed when it takes this much memory although it is folded, or is of this
 /// many files, or after this time.
-const GATHERED_OPERANDS: usize = 1 << 16;
-const GATHERED_BYTES: usize = 4 << 20;
+const GATHERED_BYTES: usize = 6 << 20;
 const GATHERED_FILES: usize = 256;
 const GATHERED_TIME: Duration = Duration::from_millis(700);
 /// After this time of cutting pieces, those that are read are taken.
 const SEND_TIME: Duration = Duration::from_millis(100);
 /// A row that goes on in later pieces is read one by one from here on.
 const TAIL_BYTES_MAX: usize = 4 << 20;
-/// How much text of a pipe is kept before it is committed.
+/// How much text of a pipe is kept before it is committed, and of how much text bad rows are.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// A bad row: its line, the row as it was, and what is wrong with it.
@@ -237,7 +236,7 @@ pub(crate) fn read_rows(
             }
         }
     }
-    done.folded.settle(fold);
+    done.folded.settle(fold, 1);
     done
 }
 
@@ -284,7 +283,8 @@ pub(crate) fn read(files: &mut impl Files, way: &Way, threads: usize) -> Result<
         }
         drop(done);
         let bytes_max = (threads + 2) * PIECE_BYTES;
-        let threads = Threads { to: to_threads, from: from_threads, in_flight: 0, bytes: 0, bytes_max };
+        let threads =
+            Threads { count: threads, to: to_threads, from: from_threads, in_flight: 0, bytes: 0, bytes_max };
         let order = Order {
             reader: Reader { way, found: None },
             files,
@@ -333,6 +333,7 @@ fn work(mut reader: Reader<'_>, jobs: &Mutex<Receiver<Sent>>, done: &SyncSender<
 
 /// The threads that read pieces.
 struct Threads {
+    count: usize,
     to: SyncSender<Sent>,
     from: Receiver<(Sent, Done)>,
     in_flight: usize,
@@ -505,7 +506,8 @@ impl<F: Files> Order<'_, F> {
     fn gather(&mut self, job: &Job, mut done: Done) -> Mark {
         let lines = self.lines;
         self.lines += done.lines;
-        self.gathered.folded.add(self.reader.way.fold(), &done.folded);
+        let folded = std::mem::take(&mut done.folded);
+        self.gathered.folded.add(self.reader.way.fold(), folded, self.threads.count);
         if let Some(of_file) = self.gathered.files.last_mut() {
             of_file.rows += done.rows;
             of_file.read += done.read;
@@ -531,12 +533,13 @@ impl<F: Files> Order<'_, F> {
     fn is_enough(&self, has_ended: bool) -> bool {
         let Gathered { folded, files, text_bytes } = &self.gathered;
         let is_large = match self.reader.way.fold() {
-            Some(_) => folded.len() >= GATHERED_OPERANDS || folded.len_bytes() >= GATHERED_BYTES,
+            Some(_) => folded.settled_bytes() >= GATHERED_BYTES,
             None => *text_bytes >= PIECE_BYTES,
         };
         // The first file decides alone whether the command line fits the files.
         let is_first = has_ended && self.written == 0;
-        let is_much = files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES;
+        let holds_bad = *text_bytes >= KEPT_BYTES && files.iter().any(|of_file| !of_file.bad.is_empty());
+        let is_much = files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES || holds_bad;
         is_large || is_first || is_much || self.since.elapsed() >= GATHERED_TIME
     }
 
@@ -545,7 +548,7 @@ impl<F: Files> Order<'_, F> {
             return Ok(Taken::All);
         }
         let rows: u64 = self.gathered.files.iter().map(|of_file| of_file.rows).sum();
-        self.gathered.folded.settle(self.reader.way.fold());
+        self.gathered.folded.settle(self.reader.way.fold(), self.threads.count);
         let taken = self.files.take(&mut self.gathered);
         let mut gathered = std::mem::take(&mut self.gathered);
         if let Ok(Taken::All) = taken {

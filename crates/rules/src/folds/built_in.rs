@@ -8,6 +8,9 @@ pub(crate) use crate::fold::plain_bytes;
 use crate::fold::{Fold, FoldFailure};
 use crate::time_text;
 
+/// So many values at least are folded at once, where that has a way of its own.
+pub(crate) const SEVERAL: usize = 4;
+
 /// A fold of this crate.
 ///
 /// In addition to the contract of [`Fold`], `fold` *appends* to the output. It ignores what the
@@ -133,11 +136,21 @@ fn whole(text: &str) -> Option<i128> {
 
 /// A whole number of 64 bits, signed.
 pub(crate) fn integer_i64(datum: &Datum) -> Result<i64, FoldFailure> {
+    if let Datum::Text(text) = datum
+        && let Ok(value) = text.parse()
+    {
+        return Ok(value); // as most are, in files
+    }
     i64::try_from(integer(datum)?).or_else(|_| unexpected("a whole number of 64 bits", datum))
 }
 
 /// A whole number of 64 bits, not negative.
 pub(crate) fn integer_u64(datum: &Datum) -> Result<u64, FoldFailure> {
+    if let Datum::Text(text) = datum
+        && let Ok(value) = text.parse()
+    {
+        return Ok(value); // as most are, in files
+    }
     u64::try_from(integer(datum)?).or_else(|_| unexpected("a whole number from 0 to 2^64-1", datum))
 }
 

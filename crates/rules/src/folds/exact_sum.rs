@@ -20,9 +20,10 @@
 //! them +0 and the one NaN.
 
 use crate::datum::Datum;
-use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
 
-use super::built_in::{self, BuiltIn, NAN};
+use super::built_in::{self, BuiltIn, NAN, SEVERAL};
+use super::exact_total::Total;
 
 /// log2 of one over the unit of the accumulator.
 const UNIT_BITS: i32 = 2176;
@@ -109,7 +110,7 @@ impl<'a> Term<'a> {
     }
 
     /// The number itself, if it is an infinity or NaN.
-    fn special(&self) -> Option<f64> {
+    pub(super) fn special(&self) -> Option<f64> {
         match self {
             Term::Plain(x) if !x.is_finite() => Some(*x),
             _ => None,
@@ -158,9 +159,9 @@ fn wide(negative: bool, magnitude: u128, exponent: i32) -> Term<'static> {
 }
 
 /// A finite term, as bytes at a place.
-struct Piece<'a> {
-    negative: bool,
-    place: usize,
+pub(super) struct Piece<'a> {
+    pub(super) negative: bool,
+    pub(super) place: usize,
     inline: [u8; 16],
     bytes: Option<&'a [u8]>,
     len: usize,
@@ -168,7 +169,7 @@ struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     #[inline]
-    fn new(term: Term<'a>) -> Piece<'a> {
+    pub(super) fn new(term: Term<'a>) -> Piece<'a> {
         let term = match term {
             Term::Plain(x) => {
                 let (mantissa, exponent) = parts(x);
@@ -189,7 +190,7 @@ impl<'a> Piece<'a> {
     }
 
     #[inline]
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self.bytes {
             Some(bytes) => bytes,
             None => &self.inline[..self.len],
@@ -202,7 +203,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Limbs of the whole accumulator, with room for a carry.
-const WIDEST: usize = SPAN_BYTES / 8 + 2;
+pub(super) const WIDEST: usize = SPAN_BYTES / 8 + 2;
 
 /// Adds two terms. A total that is a double is returned; any other is appended in its long form.
 ///
@@ -290,7 +291,7 @@ fn plus(total: &mut [u64], addend: &[u64]) {
 }
 
 /// Subtracts in two's complement; true when the result is below zero.
-fn minus(total: &mut [u64], other: &[u64]) -> bool {
+pub(super) fn minus(total: &mut [u64], other: &[u64]) -> bool {
     let mut borrow = false;
     for (limb, &other) in total.iter_mut().zip(other) {
         let (rest, under) = limb.overflowing_sub(other);
@@ -300,7 +301,7 @@ fn minus(total: &mut [u64], other: &[u64]) -> bool {
     borrow
 }
 
-fn negate(total: &mut [u64]) {
+pub(super) fn negate(total: &mut [u64]) {
     let mut carry = true;
     for limb in total {
         let (next, over) = (!*limb).overflowing_add(u64::from(carry));
@@ -309,7 +310,7 @@ fn negate(total: &mut [u64]) {
 }
 
 /// Returns the total when it is a double, else appends its long form.
-fn emit<const N: usize>(
+pub(super) fn emit<const N: usize>(
     limbs: &[u64; N],
     negative: bool,
     base: usize,
@@ -515,6 +516,21 @@ impl Fold for SumF64 {
             out.extend_from_slice(&plain.to_le_bytes());
         }
         Ok(Outcome::Value)
+    }
+
+    fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let mut total = Total::new();
+        for value in values {
+            if values.len() < SEVERAL || !total.add(Term::from_bytes(value)?) {
+                return fold_in_pairs(self, key, values, out);
+            }
+        }
+        if !values.is_empty()
+            && let Some(plain) = total.put(out)?
+        {
+            out.extend_from_slice(&plain.to_le_bytes());
+        }
+        Ok(())
     }
 
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {

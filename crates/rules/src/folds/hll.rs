@@ -21,9 +21,9 @@
 use folddb_base::checksum::key_hash;
 
 use crate::datum::Datum;
-use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
 
-use super::built_in::{BuiltIn, plain_bytes};
+use super::built_in::{BuiltIn, SEVERAL, plain_bytes};
 
 /// Least P.
 pub(crate) const PRECISION_MIN: u32 = 4;
@@ -232,6 +232,30 @@ impl Fold for HllFold {
             (Form::Dense(a), Form::Dense(b)) => out.extend(a.iter().zip(b).map(|(x, y)| *x.max(y))),
         }
         Ok(Outcome::Value)
+    }
+
+    /// By way of all registers, if the values are not much shorter than these.
+    fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let registers = self.registers();
+        let bytes: usize = values.iter().map(|value| value.len()).sum();
+        if values.len() < SEVERAL || bytes < registers / 16 {
+            return fold_in_pairs(self, key, values, out);
+        }
+        let mut ranks = vec![0; registers];
+        for value in values {
+            match self.form(value)? {
+                Form::Dense(dense) => ranks.iter_mut().zip(dense).for_each(|(x, y)| *x = (*x).max(*y)),
+                Form::Sparse(sparse) => self.raise(&mut ranks, sparse),
+            }
+        }
+        if ranks.iter().filter(|rank| **rank > 0).count() * ENTRY_BYTES >= registers {
+            out.extend_from_slice(&ranks);
+            return Ok(());
+        }
+        for (register, rank) in (0..).zip(ranks).filter(|(_, rank)| *rank > 0) {
+            put_entry(out, register << RANK_BITS | u32::from(rank));
+        }
+        Ok(())
     }
 
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {

@@ -34,6 +34,16 @@ impl Fold for SumI64 {
         out.extend_from_slice(&total.to_le_bytes());
         Ok(Outcome::Value)
     }
+    fn fold_all(&self, _key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let mut total = 0i64;
+        for value in values {
+            total = total.wrapping_add(i64::from_le_bytes(word(value)?));
+        }
+        if !values.is_empty() {
+            out.extend_from_slice(&total.to_le_bytes());
+        }
+        Ok(())
+    }
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         word(value).map(|_| ())
     }
@@ -68,6 +78,16 @@ impl Fold for SumU64 {
         let total = u64::from_le_bytes(word(a)?).saturating_add(u64::from_le_bytes(word(b)?));
         out.extend_from_slice(&total.to_le_bytes());
         Ok(Outcome::Value)
+    }
+    fn fold_all(&self, _key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let mut total = 0u64;
+        for value in values {
+            total = total.saturating_add(u64::from_le_bytes(word(value)?));
+        }
+        if !values.is_empty() {
+            out.extend_from_slice(&total.to_le_bytes());
+        }
+        Ok(())
     }
     fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
         *value == [0xff; 8]

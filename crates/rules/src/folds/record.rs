@@ -22,9 +22,9 @@ use std::sync::Arc;
 use folddb_base::bytes::{Malformed, Reader, put_slice};
 
 use crate::datum::{Datum, json};
-use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
 
-use super::built_in::{BuiltIn, insert_varint, malformed, unexpected, wrong_length};
+use super::built_in::{BuiltIn, SEVERAL, insert_varint, malformed, unexpected, wrong_length};
 use super::words::quoted_name;
 use crate::parse_error::nearest;
 
@@ -242,6 +242,32 @@ impl Fold for RecordFold {
         left.finish()?;
         right.finish()?;
         Ok(Outcome::Value)
+    }
+
+    /// Field by field.
+    fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        if values.len() < SEVERAL {
+            return fold_in_pairs(self, key, values, out);
+        }
+        let mut walks = values.iter().map(|value| self.walk(value)).collect::<Result<Vec<_>, _>>()?;
+        let presence_at = out.len();
+        out.extend_from_slice(walks[0].presence);
+        for walk in &walks[1..] {
+            out[presence_at..].iter_mut().zip(walk.presence).for_each(|(byte, more)| *byte |= more);
+        }
+        let mut of_field = Vec::with_capacity(walks.len());
+        for (index, field) in self.fields.iter().enumerate() {
+            of_field.clear();
+            for walk in &mut walks {
+                of_field.extend(walk.field(index)?);
+            }
+            let start = out.len();
+            field.fold.fold_all(key, &of_field, out).map_err(|cause| named(field, cause))?;
+            if self.lens[index].is_none() && !of_field.is_empty() {
+                insert_varint(out, start, (out.len() - start) as u64);
+            }
+        }
+        walks.iter().try_for_each(Walk::finish)
     }
 
     fn short_circuit(&self, key: &[u8], value: &[u8]) -> bool {

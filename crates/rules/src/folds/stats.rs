@@ -16,10 +16,11 @@
 use folddb_base::bytes::{Reader, put_varint};
 
 use crate::datum::Datum;
-use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
 
-use super::built_in::{self, BuiltIn, NAN, malformed};
+use super::built_in::{self, BuiltIn, NAN, SEVERAL, malformed};
 use super::exact_sum::{self, ExactSum, Term};
+use super::exact_total::Total;
 
 const SINGLE: u8 = 0xf0;
 const LONG: u8 = 15;
@@ -127,22 +128,52 @@ fn put_cut(number: f64, out: &mut Vec<u8>) -> u8 {
     8 - cut as u8
 }
 
-fn put_total(a: Term<'_>, b: Term<'_>, out: &mut Vec<u8>) -> Result<u8, FoldFailure> {
-    Ok(match exact_sum::add(a, b, out)? {
+/// Appends the form for one number.
+fn put_single(number: f64, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(0);
+    out[start] = SINGLE | put_cut(number, out);
+}
+
+/// Appends a total that `put` appends, unless it is a double, which is cut.
+fn put_total(
+    put: impl FnOnce(&mut Vec<u8>) -> Result<Option<f64>, FoldFailure>,
+    out: &mut Vec<u8>,
+) -> Result<u8, FoldFailure> {
+    Ok(match put(out)? {
         Some(plain) => put_cut(plain, out),
         None => LONG,
     })
 }
 
 fn put_several(a: &Parts<'_>, b: &Parts<'_>, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+    let extremes = (built_in::least(a.smallest, b.smallest), built_in::greatest(a.largest, b.largest));
+    put_parts(
+        a.count.saturating_add(b.count),
+        extremes,
+        |out| exact_sum::add(a.sum, b.sum, out),
+        |out| exact_sum::add(a.squares, b.squares, out),
+        out,
+    )
+}
+
+/// Appends the form for several numbers; the sums are appended by functions.
+#[inline]
+fn put_parts(
+    count: u64,
+    (smallest, largest): (f64, f64),
+    sum: impl FnOnce(&mut Vec<u8>) -> Result<Option<f64>, FoldFailure>,
+    squares: impl FnOnce(&mut Vec<u8>) -> Result<Option<f64>, FoldFailure>,
+    out: &mut Vec<u8>,
+) -> Result<(), FoldFailure> {
     let start = out.len();
     out.reserve(64);
     out.extend_from_slice(&[0, 0]);
-    put_varint(out, a.count.saturating_add(b.count));
-    let smallest = put_cut(built_in::least(a.smallest, b.smallest), out);
-    let largest = put_cut(built_in::greatest(a.largest, b.largest), out);
-    let sum = put_total(a.sum, b.sum, out)?;
-    let squares = put_total(a.squares, b.squares, out)?;
+    put_varint(out, count);
+    let smallest = put_cut(smallest, out);
+    let largest = put_cut(largest, out);
+    let sum = put_total(sum, out)?;
+    let squares = put_total(squares, out)?;
     out[start] = smallest | largest << 4;
     out[start + 1] = sum | squares << 4;
     Ok(())
@@ -168,6 +199,25 @@ impl Fold for StatsF64 {
         Ok(Outcome::Value)
     }
 
+    fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let some = values.iter().filter(|value| !value.is_empty()).count();
+        if some < SEVERAL {
+            return fold_in_pairs(self, key, values, out);
+        }
+        let (mut count, mut extremes) = (0u64, (NAN, NAN));
+        let (mut sum, mut squares) = (Total::new(), Total::new());
+        for value in values.iter().filter(|value| !value.is_empty()) {
+            let parts = Parts::from_bytes(value)?;
+            if !(sum.add(parts.sum) && squares.add(parts.squares)) {
+                return fold_in_pairs(self, key, values, out);
+            }
+            count = count.saturating_add(parts.count);
+            extremes.0 = built_in::least(extremes.0, parts.smallest);
+            extremes.1 = built_in::greatest(extremes.1, parts.largest);
+        }
+        put_parts(count, extremes, |out| sum.put(out), |out| squares.put(out), out)
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         Stats::from_bytes(value).map(|_| ())
     }
@@ -189,16 +239,16 @@ impl Fold for StatsF64 {
 
     /// A number, or a list of them.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        let mut stats = Stats::default();
         match datum {
             Datum::List(items) => {
+                let mut stats = Stats::default();
                 for item in items {
                     stats.add(built_in::float(item)?);
                 }
+                stats.put(out);
             }
-            one => stats.add(built_in::float(one)?),
+            one => put_single(built_in::float(one)?, out),
         }
-        stats.put(out);
         Ok(())
     }
 }
@@ -340,11 +390,7 @@ impl Stats {
     pub fn put(&self, out: &mut Vec<u8>) {
         match (self.count, &self.sum.term()) {
             (0, _) => {}
-            (1, Term::Plain(number)) => {
-                let start = out.len();
-                out.push(0);
-                out[start] = SINGLE | put_cut(*number, out);
-            }
+            (1, Term::Plain(number)) => put_single(*number, out),
             _ => {
                 let nothing = Parts {
                     count: 0,

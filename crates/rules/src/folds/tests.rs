@@ -264,6 +264,46 @@ fn every_bracketing_gives_the_same_bytes() {
     }
 }
 
+#[test]
+fn values_folded_at_once_are_as_one_after_the_other() {
+    // Infinities and NaN have a way of their own: without them, too.
+    let finite = || {
+        f64s().prop_map(|datum| match datum {
+            Datum::Float(x) if !x.is_finite() => Datum::Float(-0.1),
+            other => other,
+        })
+    };
+    let finite = [case("sum:f64", finite()), case("stats:f64", finite())];
+    for (spec, operand) in cases().into_iter().chain(finite) {
+        let fold = parse(spec).unwrap();
+        if fold.is_approximate() {
+            continue;
+        }
+        let operands = (prop::collection::vec(operand, 1..80), 1..80_usize);
+        let mut runner = proptest::test_runner::TestRunner::new(config(100));
+        let outcome = runner.run(&operands, |(operands, group)| {
+            let operands: Vec<Vec<u8>> = operands.iter().map(|datum| value(&*fold, datum)).collect();
+            let whole = operands[1..].iter().fold(operands[0].clone(), |a, b| folded(&*fold, &a, b));
+            // Groups at once, and then what they give: values that were folded are among these.
+            let groups = operands.chunks(group).map(|group| folded_at_once(&*fold, group));
+            let held = folded_at_once(&*fold, &groups.collect::<Vec<_>>());
+            prop_assert_eq!(held, whole, "in groups of {}", group);
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+        assert_eq!(folded_at_once(&*fold, &[]), b"", "{spec}: of no values, nothing");
+    }
+}
+
+fn folded_at_once(fold: &dyn Fold, values: &[Vec<u8>]) -> Vec<u8> {
+    let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+    let mut out = b"before".to_vec();
+    fold.fold_all(b"key", &values, &mut out).unwrap();
+    out.split_off(b"before".len())
+}
+
 /// Bytes that a piece may need in addition to its operand: the names on the way to it.
 const BESIDE_BYTES: usize = 400;
 

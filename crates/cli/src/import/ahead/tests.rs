@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
-use folddb::Datum;
 use folddb::Options;
 use folddb::codec::KeyCodec;
 use folddb::folds::FoldSpec;
 use folddb::table_rules::TableRules;
+use folddb::{Datum, Outcome};
 use proptest::prelude::*;
 
+use super::by_key::{FOLDED_BYTES_MAX, SETTLE_BYTES};
 use super::*;
 
 fn fold_of(spec: &str) -> std::sync::Arc<dyn Fold> {
@@ -45,12 +46,18 @@ proptest! {
         rows in prop::collection::vec((0u32..300, 0u32..5000), 0..600),
         keys in 1u32..300,
         group in 1usize..400,
-        which in 0usize..6,
+        which in 0usize..8,
     ) {
-        let specs = ["sum:u64", "stats:f64", "hll:12", "set", "quantiles", "top:3"];
+        let specs = [
+            "sum:u64", "stats:f64", "hll:12", "set", "quantiles", "top:3", "first", "{n: sum:u64, s: set}",
+        ];
         let spec = specs[which];
         let fold = fold_of(spec);
-        let text = |n: u32| if spec == "top:3" { format!("[{n}, \"x{n}\"]") } else { n.to_string() };
+        let text = |n: u32| match spec {
+            "top:3" => format!("[{n}, \"x{n}\"]"),
+            "{n: sum:u64, s: set}" => format!("{{\"n\": {n}, \"s\": [\"x{n}\"]}}"),
+            _ => n.to_string(),
+        };
         let read = |n: u32| {
             let mut bytes = Vec::new();
             let datum = crate::keys::value_datum(spec, &text(n)).unwrap();
@@ -63,15 +70,39 @@ proptest! {
         for rows in rows.chunks(group) {
             let mut some = Folded::default();
             rows.iter().for_each(|(key, value)| some.push(Some(&*fold), key, value));
-            some.settle(Some(&*fold));
-            all.add(Some(&*fold), &some);
+            some.settle(Some(&*fold), 1);
+            all.add(Some(&*fold), some, 3);
         }
-        all.settle(Some(&*fold));
+        all.settle(Some(&*fold), 3);
         let held: BTreeMap<Vec<u8>, Vec<u8>> =
             all.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-        prop_assert_eq!(held.len(), all.len(), "one operand for each key");
+        prop_assert_eq!(held.len(), all.iter().count(), "one operand for each key");
         prop_assert_eq!(held, by_one(&*fold, &rows));
     }
+}
+
+#[test]
+fn much_is_folded_on_threads_in_the_same_order() {
+    let fold = fold_of("{n: sum:u64, first: first}");
+    let read = |text: String| operand(&*fold, &text);
+    let mut all = Folded::default();
+    for piece in 0..4 {
+        let mut some = Folded::default();
+        for key in 0..20_000 {
+            let value = read(format!("{{\"n\": 1, \"first\": \"{piece}\"}}"));
+            some.push(Some(&*fold), format!("key {key}").as_bytes(), &value);
+        }
+        some.settle(Some(&*fold), 1);
+        let held_bytes: usize = some.parts.iter().map(ByKey::held_bytes).sum();
+        assert!(held_bytes >= 2 * OF_THREAD_BYTES, "it is little: {held_bytes}");
+        all.add(Some(&*fold), some, 3);
+    }
+    all.settle(Some(&*fold), 3);
+    let whole = read("{\"n\": 4, \"first\": \"0\"}".to_owned());
+    assert_eq!(all.iter().count(), 20_000);
+    assert!(
+        (0..).zip(all.iter()).all(|(n, (key, value))| key == format!("key {n}").as_bytes() && value == whole)
+    );
 }
 
 #[test]
@@ -80,8 +111,9 @@ fn without_a_fold_all_rows_stay_in_their_order() {
     for value in ["1", "2", "3"] {
         let mut some = Folded::default();
         some.push(None, b"k", value.as_bytes());
-        all.add(None, &some);
+        all.add(None, some, 3);
     }
+    all.settle(None, 1);
     let values: Vec<&[u8]> = all.iter().map(|(_, value)| value).collect();
     assert_eq!(values, [b"1", b"2", b"3"]);
 }
@@ -95,25 +127,27 @@ fn what_does_not_fold_stays_apart_in_order() {
     all.push(Some(&*fold), b"k", b"no sum");
     all.push(Some(&*fold), b"k", &one);
     all.push(Some(&*fold), b"other", &one);
-    let held: Vec<(&[u8], &[u8])> = all.iter().collect();
+    all.settle(Some(&*fold), 1);
+    let held: Vec<(&[u8], &[u8])> = all.iter().filter(|(key, _)| *key == b"k").collect();
     assert_eq!(held[0], (&b"k"[..], &one[..]));
     assert_eq!(held[1], (&b"k"[..], &b"no sum"[..]));
     assert_eq!(held[2], (&b"k"[..], &one[..]));
     all.clear();
-    assert_eq!(all.len(), 0);
+    assert_eq!(all.iter().count(), 0);
     all.push(Some(&*fold), b"k", &one);
-    assert_eq!(all.len(), 1, "what was forgotten is not found");
+    assert_eq!(all.iter().count(), 1, "what was forgotten is not found");
 }
 
 #[test]
 fn a_value_that_becomes_long_is_left_and_another_one_begins() {
     let fold = fold_of("set");
     let mut all = Folded::default();
-    for n in 0..20_000 {
+    for n in 0..300_000 {
         all.push(Some(&*fold), b"k", &operand(&*fold, &format!("member {n}")));
     }
-    all.settle(Some(&*fold));
-    assert!(all.len() > 1 && all.len() < 20, "{}", all.len());
+    all.settle(Some(&*fold), 1);
+    let count = all.iter().count();
+    assert!(count > 1 && count < 20, "{count}");
     assert!(all.iter().all(|(_, value)| value.len() <= FOLDED_BYTES_MAX));
 }
 
@@ -129,17 +163,32 @@ fn it_is_done_where_only_the_value_of_a_key_is_kept() {
     assert!(!folds(TableRules::new(KeyCodec::Utf8).fold("append")), "operands are joined by the store");
 }
 
-/// Rows after a long value are folded with one another before they are folded onto it; one that
-/// does not fold comes after them.
+/// What was gathered is settled on the way, as often as it has doubled.
 #[test]
-fn rows_after_a_long_value_keep_their_order() {
+fn what_is_gathered_stays_small_where_keys_are_few() {
+    let fold = fold_of("stats:f64");
+    let mut all = Folded::default();
+    let one = operand(&*fold, "0.1");
+    for row in 0..1_000_000 {
+        all.push(Some(&*fold), format!("k{}", row % 100).as_bytes(), &one);
+        assert!(all.parts.iter().all(|part| part.memory_bytes() <= SETTLE_BYTES + 1000));
+    }
+    assert!(0 < all.settled_bytes() && all.settled_bytes() < 1 << 16, "{}", all.settled_bytes());
+    all.settle(Some(&*fold), 1);
+    assert_eq!(all.iter().count(), 100);
+    let shown = fold.show(all.iter().next().unwrap().1).unwrap();
+    assert_eq!(shown.field("count"), Some(&Datum::Int(10_000)));
+}
+
+#[test]
+fn rows_around_one_that_does_not_fold_keep_their_order() {
     let fold = fold_of("hll:12");
     let mut all = Folded::default();
     let member = |n: u32| operand(&*fold, &format!("m{n}"));
     (0..1000).for_each(|n| all.push(Some(&*fold), b"k", &member(n)));
     all.push(Some(&*fold), b"k", b"no sketch at all");
     (1000..2000).for_each(|n| all.push(Some(&*fold), b"k", &member(n)));
-    all.settle(Some(&*fold));
+    all.settle(Some(&*fold), 1);
     let held: Vec<Vec<u8>> = all.iter().map(|(_, value)| value.to_vec()).collect();
     let rows = |from, to| (from..to).map(|n| (b"k".to_vec(), member(n))).collect::<Vec<_>>();
     let one = |from, to| by_one(&*fold, &rows(from, to))[&b"k"[..]].clone();

@@ -150,9 +150,9 @@ impl Function {
     }
 
     /// What it gives for these arguments. What is missing gives null.
-    pub(super) fn call<'a>(&self, values: Vec<Value<'a>>) -> Result<Value<'a>, String> {
+    pub(super) fn call<'a>(&self, values: &[Value<'a>]) -> Result<Value<'a>, String> {
         if let Function::Concat = self {
-            return Ok(concat(&values));
+            return Ok(concat(values));
         }
         if values.contains(&Value::Null) {
             return Ok(Value::Null);
@@ -164,7 +164,7 @@ impl Function {
             | Function::Ceil
             | Function::Round
             | Function::Bucket
-            | Function::Number => self.of_number(&values),
+            | Function::Number => self.of_number(values),
             Function::Lower | Function::Upper | Function::Trim => {
                 let text = text_of(&values[0])?;
                 Ok(Value::Text(Cow::Owned(match self {
@@ -173,7 +173,7 @@ impl Function {
                     _ => text.trim().to_owned(),
                 })))
             }
-            _ => self.of_text(&values),
+            _ => self.of_text(values),
         }
     }
 
@@ -242,7 +242,14 @@ impl Function {
             }
             Function::Split => {
                 let piece = values[2].whole()?.unwrap_or(1);
-                piece_of(&text, &part()?, piece).map_or(Ok(Value::Null), owned)
+                let part = part()?;
+                match &values[0] {
+                    Value::Field(Cow::Borrowed(text)) => {
+                        let piece = piece_of(text, &part, piece);
+                        Ok(piece.map_or(Value::Null, |piece| Value::Field(Cow::Borrowed(piece))))
+                    }
+                    _ => piece_of(&text, &part, piece).map_or(Ok(Value::Null), owned),
+                }
             }
             Function::Regex { pattern, group } => {
                 let found = pattern.captures(&text).and_then(|found| found.get(*group));
@@ -369,10 +376,12 @@ fn place_of(text: &str, letters: usize) -> usize {
 /// A piece between separators, from 1; from the end, if it is negative.
 fn piece_of<'t>(text: &'t str, separator: &str, piece: i64) -> Option<&'t str> {
     let index = usize::try_from(piece.unsigned_abs()).ok()?.checked_sub(1)?;
-    match (separator.is_empty(), piece > 0) {
-        (true, true) => text.split_whitespace().nth(index),
-        (true, false) => text.split_whitespace().rev().nth(index),
-        (false, true) => text.split(separator).nth(index),
-        (false, false) => text.rsplit(separator).nth(index),
+    let mut letters = separator.chars();
+    match (letters.next(), letters.next(), piece > 0) {
+        (None, _, true) => text.split_whitespace().nth(index),
+        (None, _, false) => text.split_whitespace().rev().nth(index),
+        (Some(letter), None, true) => text.split(letter).nth(index),
+        (Some(_), Some(_), true) => text.split(separator).nth(index),
+        (Some(_), _, false) => text.rsplit(separator).nth(index),
     }
 }

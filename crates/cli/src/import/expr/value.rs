@@ -69,6 +69,15 @@ impl Number {
 }
 
 impl<'a> Value<'a> {
+    /// The same one, without a copy of its text.
+    pub(crate) fn borrowed(&self) -> Value<'_> {
+        match self {
+            Value::Text(text) => Value::Text(Cow::Borrowed(text)),
+            Value::Field(text) => Value::Field(Cow::Borrowed(text)),
+            other => other.clone(),
+        }
+    }
+
     /// Its text; none of null, nor of a list.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         match self {

@@ -101,7 +101,12 @@ impl ValueMap {
         }
         let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec()));
         let takes = specs.map(|spec| takes_of(&spec, stated)).collect();
-        let operands = Operands::default();
+        let constants = feeds.iter().zip(&fields).enumerate();
+        let constants = constants.map(|(index, (feed, (_, datum)))| match feed {
+            Feed::Literal => constant_operand(record, index, datum),
+            Feed::Column(_) | Feed::Computed(_) => None,
+        });
+        let operands = Operands { constants: constants.collect(), ..Operands::default() };
         let datum = Datum::Map(fields);
         Ok(ValueMap::Record { record: Box::new(record.clone()), takes, feeds, datum, operands })
     }
@@ -190,23 +195,42 @@ fn takes_of(spec: &str, stated: &Stated) -> Takes {
     }
 }
 
-/// The operands of the fields of a record, one after the other.
-type Operands = (Vec<u8>, Vec<Option<(usize, usize)>>);
+/// The operands of the fields of a record.
+#[derive(Default)]
+pub(super) struct Operands {
+    /// Of those that are the same for all rows.
+    constants: Vec<Option<Vec<u8>>>,
+    /// Those of a row, one after the other.
+    bytes: Vec<u8>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+/// The operand that a constant is, if the fold takes it.
+fn constant_operand(record: &Record, index: usize, datum: &Datum) -> Option<Vec<u8>> {
+    let mut operand = Vec::new();
+    record.field_fold(index)?.read(datum, &mut operand).ok()?;
+    Some(operand)
+}
 
 /// Appends the record of these fields.
 fn put_record(
     record: &Record,
     datum: &Datum,
-    (bytes, places): &mut Operands,
+    operands: &mut Operands,
     out: &mut Vec<u8>,
 ) -> Result<(), FoldFailure> {
+    let Operands { constants, bytes, places } = operands;
     bytes.clear();
     places.clear();
     let Datum::Map(fields) = datum else { return Ok(()) };
     for (index, (_, field)) in fields.iter().enumerate() {
         let begin = bytes.len();
-        let is_there = match record.field_fold(index) {
-            Some(fold) if *field != Datum::Null => fold.read(field, bytes).map(|()| true)?,
+        let is_there = match (constants.get(index), record.field_fold(index)) {
+            (Some(Some(constant)), _) => {
+                bytes.extend_from_slice(constant);
+                true
+            }
+            (_, Some(fold)) if *field != Datum::Null => fold.read(field, bytes).map(|()| true)?,
             _ => false,
         };
         places.push(is_there.then_some((begin, bytes.len())));
