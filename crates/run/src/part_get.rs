@@ -187,14 +187,8 @@ impl Part {
         }
         tally.kept += u64::from(self.kept.leaf(leaf).is_some());
         let mut scratch = SCRATCH.take().unwrap_or_default();
-        let mut is_there = false;
-        let mut visit_there = |record: Record<'_>| {
-            is_there = true;
-            visit(record)
-        };
-        let flow = self.visit_key(rank, leaf, key, max_seq, &mut scratch, &mut visit_there);
+        let flow = self.visit_key(rank, leaf, key, max_seq, &mut scratch, visit);
         SCRATCH.set(Some(scratch));
-        tally.filter_false_passes += u64::from(admits == Some(true) && !is_there);
         flow
     }
 

@@ -73,6 +73,20 @@ pub struct Tally {
     pub(crate) filter_false_passes: u64,
 }
 
+impl Tally {
+    /// How often a filter has admitted the key.
+    #[inline]
+    pub fn filter_passes(&self) -> u64 {
+        self.filter_passes
+    }
+
+    /// Since there were so many passes, no part has had the key.
+    #[inline]
+    pub fn count_false_passes_since(&mut self, passes: u64) {
+        self.filter_false_passes += self.filter_passes - passes;
+    }
+}
+
 impl Shared {
     /// For a store with a cache of its own: see [`BlockCache::new`].
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<Shared> {

@@ -469,10 +469,14 @@ impl<'s> Search<'s> {
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>> {
         let (key, limit) = (self.key, self.limit);
-        let visited = self.resolver.visited();
+        let (visited, passes) = (self.resolver.visited(), tally.filter_passes());
         let mut take = |record: Record<'_>| Ok(self.take(record));
         let flow = part.get_probed(probe, rank, key, hash, limit, tally, &mut take)?;
-        self.runs_met += usize::from(self.resolver.visited() > visited);
+        let is_met = self.resolver.visited() > visited;
+        self.runs_met += usize::from(is_met);
+        if !is_met {
+            tally.count_false_passes_since(passes);
+        }
         self.failure.take().map_or(Ok(flow), Err)
     }
 }
