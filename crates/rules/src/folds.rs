@@ -36,6 +36,7 @@ mod choose;
 mod number;
 mod exact_sum;
 mod exact_total;
+mod sum_f64;
 mod stats;
 mod append;
 mod set;

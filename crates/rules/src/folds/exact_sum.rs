@@ -1,4 +1,5 @@
-//! `sum:f64`, and the exact accumulator under every sum of floating-point numbers.
+//! The exact accumulator under every sum of floating-point numbers, and the form of its totals,
+//! which is that of `sum:f64`.
 //!
 //! Rounded addition is not associative, so a sum is kept exactly and rounded only when read: the
 //! same bytes under any merge schedule. The total is an integer in units of 2^-2176, wide enough
@@ -19,11 +20,9 @@
 //! of the accumulator that covers both. A lone operand may also be -0 or any NaN; folding makes
 //! them +0 and the one NaN.
 
-use crate::datum::Datum;
-use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
+use crate::fold::FoldFailure;
 
-use super::built_in::{self, BuiltIn, NAN, SEVERAL};
-use super::exact_total::Total;
+use super::built_in::NAN;
 
 /// log2 of one over the unit of the accumulator.
 const UNIT_BITS: i32 = 2176;
@@ -502,52 +501,6 @@ impl From<f64> for ExactSum {
         ExactSum::of(number)
     }
 }
-
-/// `sum:f64`.
-pub(crate) struct SumF64;
-
-impl Fold for SumF64 {
-    fn spec(&self) -> String {
-        "sum:f64".to_owned()
-    }
-
-    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
-        if let Some(plain) = add(Term::from_bytes(a)?, Term::from_bytes(b)?, out)? {
-            out.extend_from_slice(&plain.to_le_bytes());
-        }
-        Ok(Outcome::Value)
-    }
-
-    fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        let mut total = Total::new();
-        for value in values {
-            if values.len() < SEVERAL || !total.add(Term::from_bytes(value)?) {
-                return fold_in_pairs(self, key, values, out);
-            }
-        }
-        if !values.is_empty()
-            && let Some(plain) = total.put(out)?
-        {
-            out.extend_from_slice(&plain.to_le_bytes());
-        }
-        Ok(())
-    }
-
-    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
-        Term::from_bytes(value)?.check_canonical()
-    }
-
-    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        Ok(Datum::Float(Term::from_bytes(value)?.rounded()))
-    }
-
-    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&built_in::float(datum)?.to_le_bytes());
-        Ok(())
-    }
-}
-
-impl BuiltIn for SumF64 {}
 
 #[cfg(test)]
 #[path = "exact_sum/tests.rs"]

@@ -25,7 +25,6 @@ use super::bitmap::BitmapFold;
 use super::built_in::BuiltIn;
 use super::choose::{ExtremeBytes, First, LastWriter, Replace};
 use super::counters::CountersFold;
-use super::exact_sum::SumF64;
 use super::hll::{self, HllFold};
 use super::json_merge::JsonMerge;
 use super::matmul::{self, Matmul};
@@ -35,6 +34,7 @@ use super::quantiles::{ALPHA_DEFAULT, Mapping, QuantilesFold};
 use super::record::{Field, Record, RecordFold};
 use super::set::{Keeps, SetFold};
 use super::stats::StatsF64;
+use super::sum_f64::SumF64;
 use super::top::{self, TopFold};
 use super::words::{is_bare, quoted, quoted_name};
 

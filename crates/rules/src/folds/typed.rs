@@ -20,7 +20,7 @@ use super::append::Append;
 use super::bitmap::{Bitmap, BitmapFold};
 use super::choose::{ExtremeBytes, First, LastWriter, Replace, Timed};
 use super::counters::{Counters, CountersFold};
-use super::exact_sum::{ExactSum, SumF64};
+use super::exact_sum::ExactSum;
 use super::hll::{Hll, HllFold};
 #[cfg(feature = "json")]
 use super::json_merge::JsonMerge;
@@ -31,6 +31,7 @@ use super::quantiles::{self, Mapping, Quantiles, QuantilesFold};
 use super::set::{ByteSet, Keeps, SetFold};
 use super::spec;
 use super::stats::{Stats, StatsF64};
+use super::sum_f64::SumF64;
 use super::top::{Score, TopK};
 use super::words::quoted_name;
 use crate::fold::{Fold, FoldFailure, Outcome};

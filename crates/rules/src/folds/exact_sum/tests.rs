@@ -156,7 +156,12 @@ fn ties_round_to_even_wherever_the_half_is() {
 fn cost() {
     for (name, step) in [("plain", 1.5f64), ("long", 0.1), ("mixed sizes", 1e-30)] {
         let operand = step.to_le_bytes();
-        crate::folds::tests::print_cost(&SumF64, name, &operand, &operand);
+        crate::folds::tests::print_cost(&crate::folds::sum_f64::SumF64, name, &operand, &operand);
     }
-    crate::folds::tests::print_cost(&SumF64, "far apart", &1e30f64.to_le_bytes(), &1e-30f64.to_le_bytes());
+    crate::folds::tests::print_cost(
+        &crate::folds::sum_f64::SumF64,
+        "far apart",
+        &1e30f64.to_le_bytes(),
+        &1e-30f64.to_le_bytes(),
+    );
 }
