@@ -130,9 +130,9 @@ pub trait Fold: Send + Sync {
     ) -> Result<Outcome, FoldFailure>;
 
     /// Folds several values of a key, in order, into one: what folding them one after the other
-    /// gives. Appends it to `out`; of no values that is nothing. It is the same work in fewer steps:
-    /// many of the built-in folds add numbers up without making the bytes of each total between. Not
-    /// for other folds: what it gives is not checked against the laws.
+    /// gives. Appends it to `out`; of no values that is nothing. It is the same work in fewer
+    /// steps: many of the built-in folds add numbers up without making the bytes of each total
+    /// between. Not for other folds: what it gives is not checked against the laws.
     ///
     /// # Errors
     /// As [`Fold::fold`], and where folding some of them deletes the key.

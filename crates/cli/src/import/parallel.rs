@@ -38,8 +38,8 @@ use crate::interrupt;
 const THREADS_MAX: usize = 8;
 /// How many pieces wait to be read, or to be taken, if they are small.
 const PIECES_MAX: usize = 64;
-/// What is gathered is committed when it takes this much memory although it is folded, or is of this
-/// many files, or after this time.
+/// What is gathered is committed when it takes this much memory although it is folded, or is of
+/// this many files, or after this time.
 const GATHERED_BYTES: usize = 6 << 20;
 const GATHERED_FILES: usize = 256;
 const GATHERED_TIME: Duration = Duration::from_millis(700);

@@ -1,8 +1,8 @@
 //! Many numbers added up at once, exactly: the accumulator of `exact_sum.rs` in full length.
 //!
-//! A chain of sums makes the form of each total between, which is most of its cost. Here each number
-//! is two or three additions, and the form is made once. What is negative is added up on its own, so
-//! that no borrow runs through the whole length.
+//! A chain of sums makes the form of each total between, which is most of its cost. Here each
+//! number is two or three additions, and the form is made once. What is negative is added up on its
+//! own, so that no borrow runs through the whole length.
 
 use crate::fold::FoldFailure;
 
