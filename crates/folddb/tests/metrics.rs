@@ -144,18 +144,24 @@ fn metrics_count_what_was_done() {
     assert_eq!(passes, 1000.0 + false_passes);
     assert_eq!(rejects + false_passes, 999.0);
     assert!(false_passes < 60.0, "{false_passes}");
+    // What a range delete hides is in the file all the same.
+    let visits = store.table("visits", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    visits.scan().from(&1000).before(&1200).delete().unwrap();
+    (1000..1200).step_by(2).for_each(|hidden| assert_eq!(visits.get(&hidden).unwrap(), None));
+    assert_eq!(number(&store.metrics(), "folddb_filter_false_positives_total", ""), false_passes);
 }
 
 #[test]
-fn one_operation_in_64_is_measured_and_every_rare_one() {
+fn about_one_operation_in_64_is_measured_and_every_rare_one() {
     let store = used(Options::default().background(BackgroundWork::Manual));
     let metrics = store.metrics();
     let counts = ["get", "scan", "flush", "merge", "stall"].map(|op| latency(&metrics, op).count());
     let stats = store.stats();
-    assert_eq!(counts[0], stats.reads.gets.div_ceil(64));
+    let is_share = |measured: u64, of: u64| measured.abs_diff(of / 64) <= 2 + of / 640;
+    assert!(is_share(counts[0], stats.reads.gets), "{} of {}", counts[0], stats.reads.gets);
     assert_eq!(counts[1..], [1, stats.background.flushes, stats.background.merges, 0]);
     let commits = latency(&metrics, "write").count() + latency(&metrics, "commit").count();
-    assert_eq!(commits, stats.writes.commits.div_ceil(64));
+    assert!(is_share(commits, stats.writes.commits), "{commits} of {}", stats.writes.commits);
     assert!(latency(&metrics, "sync").count() > 0);
     let gets = latency(&metrics, "get");
     assert!(gets.sum() > std::time::Duration::ZERO && gets.quantile(0.5) <= gets.quantile(0.99));

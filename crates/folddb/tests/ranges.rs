@@ -155,6 +155,27 @@ fn it_can_be_stopped_and_goes_on_later() {
     assert_eq!((runs_in(&table, 5_000, 15_000), rows(&table) == before), (1, true));
 }
 
+/// Each new run begins before the range: were they taken in, there would always be one more to cut.
+#[test]
+fn it_ends_although_more_is_written_meanwhile() {
+    let store = Store::in_memory(options()).unwrap();
+    let table = filled(&store, "", 2000);
+    add_runs(&store, &table, 3, (2000, 5));
+    let mut steps = 0;
+    let range = table.scan().from(&key(500)).before(&key(900));
+    let ended = table.compact_range_with(&range, |_| {
+        steps += 1;
+        put(&table, 0, steps);
+        put(&table, 600, steps);
+        store.flush().unwrap();
+        if steps < 300 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    ended.unwrap();
+    assert!(0 < steps && steps < 300, "{steps} steps");
+    assert_eq!(table.get(&key(600)).unwrap(), Some(value(600, steps)));
+    assert_eq!(table.scan().count().unwrap(), 2000);
+}
+
 #[test]
 fn any_ranges_in_any_order_change_no_row() {
     for rules in ["", "order=reversed", "fold=append", "separate=64", "keep=forever", "index=all:value"] {

@@ -13,6 +13,10 @@ pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     if args.estimate {
+        if args.range.at.is_some() || session.transaction.is_some() {
+            let why = "an estimate is of the table as it is now: leave out --at, and commit or abort first";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         return estimate(&ranges::narrow(&table, &args.range)?, session);
     }
     let keys = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.count()?;

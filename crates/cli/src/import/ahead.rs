@@ -65,6 +65,11 @@ impl Folded {
         self.parts.iter().map(ByKey::settled_bytes).sum()
     }
 
+    /// How much memory it takes, without what is later.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.parts.iter().map(ByKey::held_bytes).sum()
+    }
+
     /// Forgets all of it; the buffers are kept.
     pub(crate) fn clear(&mut self) {
         self.parts.iter_mut().for_each(ByKey::clear);
@@ -98,7 +103,7 @@ impl Folded {
     /// Adds all of another one, which is later, and settled; with so many threads.
     pub(crate) fn add(&mut self, fold: Option<&dyn Fold>, later: Folded, threads: usize) {
         debug_assert!(later.later.is_empty(), "it is settled");
-        self.later_bytes += later.parts.iter().map(ByKey::held_bytes).sum::<usize>();
+        self.later_bytes += later.held_bytes();
         self.later.push(later);
         if self.later_bytes >= LATER_BYTES {
             self.add_later(fold, threads, |_| {});

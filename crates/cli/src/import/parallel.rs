@@ -47,11 +47,17 @@ const GATHERED_TIME: Duration = Duration::from_millis(700);
 const SEND_TIME: Duration = Duration::from_millis(100);
 /// A row that goes on in later pieces is read one by one from here on.
 const TAIL_BYTES_MAX: usize = 4 << 20;
-/// How much text of a pipe is kept before it is committed, and of how much text bad rows are.
+/// How much text of a pipe, and how much of bad rows, is kept before it is committed.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// A bad row: its line, the row as it was, and what is wrong with it.
 pub(crate) type Bad = (u64, Vec<Vec<u8>>, BadRow);
+
+/// How much memory a bad row takes, about.
+fn bad_bytes((_, raw, bad): &Bad) -> usize {
+    let raw: usize = raw.iter().map(|field| size_of::<Vec<u8>>() + field.len()).sum();
+    size_of::<Bad>() + raw + bad.reason.len()
+}
 
 /// Rows that are committed together.
 #[derive(Default)]
@@ -61,6 +67,8 @@ pub(crate) struct Gathered {
     pub(crate) files: Vec<OfFile>,
     /// How long they are as text.
     text_bytes: usize,
+    /// How much memory the bad rows among them take, about.
+    bad_bytes: usize,
 }
 
 /// Rows of a file.
@@ -313,6 +321,8 @@ struct Sent {
     /// How long its text is, and that text, if it cannot be read again.
     bytes: usize,
     kept: Vec<u8>,
+    /// How much memory what became of it takes.
+    done_bytes: usize,
 }
 
 fn work(mut reader: Reader<'_>, jobs: &Mutex<Receiver<Sent>>, done: &SyncSender<(Sent, Done)>) {
@@ -430,7 +440,7 @@ impl<F: Files> Order<'_, F> {
             self.threads.bytes += bytes;
             let (number, done) = (self.number, job.done.take());
             self.number += 1;
-            let sent = Sent { number, job, bytes, kept };
+            let sent = Sent { number, job, bytes, kept, done_bytes: 0 };
             match done {
                 Some(done) => {
                     self.waiting.insert(number, (sent, done));
@@ -448,8 +458,10 @@ impl<F: Files> Order<'_, F> {
 
     /// Waits for a piece that is read.
     fn receive(&mut self) -> Result<(), Failure> {
-        let (sent, done) = self.threads.from.recv().map_err(|_| lost())?;
+        let (mut sent, done) = self.threads.from.recv().map_err(|_| lost())?;
         self.threads.in_flight -= 1;
+        sent.done_bytes = done.folded.held_bytes();
+        self.threads.bytes += sent.done_bytes;
         self.waiting.insert(sent.number, (sent, done));
         Ok(())
     }
@@ -467,8 +479,8 @@ impl<F: Files> Order<'_, F> {
 
     /// Adds the rows of the next piece.
     fn add(&mut self, sent: Sent, mut done: Done) -> Result<Taken, Failure> {
-        let Sent { job, bytes, kept, .. } = sent;
-        self.threads.bytes -= bytes;
+        let Sent { job, bytes, kept, done_bytes, .. } = sent;
+        self.threads.bytes -= bytes + done_bytes;
         if self.gathered.files.last().is_none_or(|last| last.file != job.file) {
             self.gathered.files.push(OfFile { file: job.file, ..OfFile::default() });
         }
@@ -508,6 +520,7 @@ impl<F: Files> Order<'_, F> {
         self.lines += done.lines;
         let folded = std::mem::take(&mut done.folded);
         self.gathered.folded.add(self.reader.way.fold(), folded, self.threads.count);
+        self.gathered.bad_bytes += done.bad.iter().map(bad_bytes).sum::<usize>();
         if let Some(of_file) = self.gathered.files.last_mut() {
             of_file.rows += done.rows;
             of_file.read += done.read;
@@ -531,15 +544,15 @@ impl<F: Files> Order<'_, F> {
 
     /// Whether what is gathered is to be committed; a file has ended, or not.
     fn is_enough(&self, has_ended: bool) -> bool {
-        let Gathered { folded, files, text_bytes } = &self.gathered;
+        let Gathered { folded, files, text_bytes, bad_bytes } = &self.gathered;
         let is_large = match self.reader.way.fold() {
             Some(_) => folded.settled_bytes() >= GATHERED_BYTES,
             None => *text_bytes >= PIECE_BYTES,
         };
         // The first file decides alone whether the command line fits the files.
         let is_first = has_ended && self.written == 0;
-        let holds_bad = *text_bytes >= KEPT_BYTES && files.iter().any(|of_file| !of_file.bad.is_empty());
-        let is_much = files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES || holds_bad;
+        let is_much =
+            files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES || *bad_bytes >= KEPT_BYTES;
         is_large || is_first || is_much || self.since.elapsed() >= GATHERED_TIME
     }
 

@@ -15,14 +15,15 @@
 //! Each leaves a run with keys that its inputs no longer have. It is as old as the oldest of them,
 //! which it joins without being read, unless other work has taken one of the two meanwhile.
 //!
-//! While it runs, background work begins no merge of the table up to the last step, as for
-//! `compact`. Range deletes stay: they may hide records outside of the range. Called by `table`.
+//! Runs that are flushed meanwhile stay out, so the steps are at most one for each run that was
+//! there, and one. While it runs, background work begins no merge of the table up to the last step,
+//! as for `compact`. Range deletes stay: they may hide records outside of the range. Called by `table`.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::ids::RunId;
-use folddb_base::{Error, Result};
+use folddb_base::{Error, Result, Seq};
 use folddb_merge::plan::{Reason, Way};
 use folddb_merge::{Plan, RunSummary};
 use folddb_rules::KeyOrder;
@@ -67,8 +68,9 @@ pub fn compact_range(
     let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(background, table.id)))? else {
         return Ok(());
     };
+    let Some(newest) = table.view().runs.iter().map(|run| run.age).max() else { return Ok(()) };
     loop {
-        let ready = || try_plan(background, table, &range);
+        let ready = || try_plan(background, table, &range, newest);
         let Some(Some((step, plan))) = wait_for(engine, table, progress, ready)? else { return Ok(()) };
         if step.is_last {
             claim.has_inputs(&plan);
@@ -93,26 +95,27 @@ fn from_a_key(range: &KeyRange) -> KeyRange {
 }
 
 /// The next step with its reserved inputs, or nothing to do, as soon as no other merge has any run
-/// of the table.
+/// of the table. Runs that are younger than `newest` are left as they are.
 fn try_plan(
     background: &Background,
     table: &TableCore,
     range: &KeyRange,
+    newest: Seq,
 ) -> Result<Option<Option<(Step, Plan)>>> {
     let (mut step, mut is_free) = (None, false);
     let plan = free_runs(background, table, |runs| {
         is_free = !runs.iter().any(|run| run.busy);
-        step = is_free.then(|| next_step(&table.rules.order, &table.view(), range)).flatten();
+        step = is_free.then(|| next_step(&table.rules.order, &table.view(), range, newest)).flatten();
         step.as_ref().map(|step| plan_of(step, runs))
     })?;
     Ok(is_free.then(|| step.zip(plan)))
 }
 
-/// What a view needs next, so that one run has all of the range.
-fn next_step(order: &KeyOrder, view: &TableView, range: &KeyRange) -> Option<Step> {
+/// What a view needs next, so that of the runs up to the newest one, one has all of the range.
+fn next_step(order: &KeyOrder, view: &TableView, range: &KeyRange, newest: Seq) -> Option<Step> {
     let meets = |part: &&PartView| key_range::meets(range, order, part);
-    let met: Vec<&RunView> =
-        view.runs.iter().filter(|run| run.parts.iter().any(|part| meets(&part))).collect();
+    let old_enough = view.runs.iter().filter(|run| run.age <= newest);
+    let met: Vec<&RunView> = old_enough.filter(|run| run.parts.iter().any(|part| meets(&part))).collect();
     let facts = met.iter().flat_map(|run| &run.parts).filter(meets).map(|part| part.file.part.facts());
     // As for a whole table: a tenth more records than keys may be versions that a snapshot kept.
     let (deletes, records, keys) =

@@ -370,13 +370,15 @@ struct Search<'s> {
     resolver: &'s mut Resolver,
     /// How many runs had records of the key.
     runs_met: usize,
+    /// The present run has a record of the key, which may be hidden.
+    has_record: bool,
     failure: Option<Error>,
 }
 
 impl<'s> Search<'s> {
     fn of(table: &'s TableCore, key: &'s [u8], limit: Seq, resolver: &'s mut Resolver) -> Search<'s> {
         resolver.clear();
-        Search { table, key, limit, cover: 0, resolver, runs_met: 0, failure: None }
+        Search { table, key, limit, cover: 0, resolver, runs_met: 0, has_record: false, failure: None }
     }
 
     /// Takes the records of a view: in memory, and then in runs.
@@ -400,6 +402,7 @@ impl<'s> Search<'s> {
     /// Takes the next older record. Breaks when nothing older matters.
     #[inline]
     fn take(&mut self, record: Record<'_>) -> ControlFlow<()> {
+        self.has_record = true;
         if record.seq > self.limit {
             return ControlFlow::Continue(());
         }
@@ -470,11 +473,11 @@ impl<'s> Search<'s> {
     ) -> Result<ControlFlow<()>> {
         let (key, limit) = (self.key, self.limit);
         let (visited, passes) = (self.resolver.visited(), tally.filter_passes());
+        self.has_record = false;
         let mut take = |record: Record<'_>| Ok(self.take(record));
         let flow = part.get_probed(probe, rank, key, hash, limit, tally, &mut take)?;
-        let is_met = self.resolver.visited() > visited;
-        self.runs_met += usize::from(is_met);
-        if !is_met {
+        self.runs_met += usize::from(self.resolver.visited() > visited);
+        if !self.has_record {
             tally.count_false_passes_since(passes);
         }
         self.failure.take().map_or(Ok(flow), Err)

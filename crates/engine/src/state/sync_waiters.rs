@@ -62,6 +62,8 @@ impl SyncWaiters {
     /// # Errors
     /// The failure of its sync.
     pub fn leave(&self, number: u64, lsn: Lsn, waker: &Waker) -> Result<bool> {
+        // Made and dropped with no lock held: either may run anything, as the end of a task.
+        let mut waker = waker.clone();
         let mut waiting = self.wakers.lock();
         if let Some(at) = waiting.failed.iter().position(|(other, _)| *other == number) {
             return Err(waiting.failed.swap_remove(at).1);
@@ -70,18 +72,23 @@ impl SyncWaiters {
             return Ok(false);
         }
         match waiting.tasks.iter_mut().find(|(other, ..)| *other == number) {
-            Some((_, _, held)) => held.clone_from(waker),
-            None => waiting.tasks.push((number, lsn, waker.clone())),
+            Some((_, _, held)) => std::mem::swap(held, &mut waker),
+            None => waiting.tasks.push((number, lsn, std::mem::replace(&mut waker, Waker::noop().clone()))),
         }
         self.has_wakers.store(true, Ordering::SeqCst);
+        drop(waiting);
+        drop(waker);
         Ok(true)
     }
 
     /// A handle is dropped.
     pub fn forget(&self, number: u64) {
         let mut waiting = self.wakers.lock();
-        waiting.tasks.retain(|(other, ..)| *other != number);
+        let at = waiting.tasks.iter().position(|(other, ..)| *other == number);
+        let left = at.map(|at| waiting.tasks.swap_remove(at));
         waiting.failed.retain(|(other, _)| *other != number);
+        drop(waiting);
+        drop(left); // with no lock held: this may be the end of a task that has other handles
     }
 
     /// Wakes all that wait for no more than `durable`. Costs a load if nobody waits.
@@ -92,9 +99,10 @@ impl SyncWaiters {
         }
     }
 
-    /// Tells all that wait why their sync has failed. Nothing is asked for any more.
-    pub fn fail(&self, error: &Error) {
-        self.asked.store(0, Ordering::Release);
+    /// Tells all that wait why the sync up to `lsn` has failed. It is asked for no more; what was
+    /// asked for meanwhile is.
+    pub fn fail(&self, lsn: Lsn, error: &Error) {
+        let _ = self.asked.compare_exchange(lsn, 0, Ordering::AcqRel, Ordering::Acquire);
         {
             let waiting = &mut *self.wakers.lock();
             waiting.failed.extend(waiting.tasks.iter().map(|(number, ..)| (*number, error.clone())));
@@ -121,3 +129,7 @@ impl SyncWaiters {
         woken.into_iter().for_each(Waker::wake); // with no lock held: it may run anything
     }
 }
+
+#[cfg(test)]
+#[path = "sync_waiters/tests.rs"]
+mod tests;

@@ -95,10 +95,8 @@ impl Drop for SyncRequest {
 /// Does what handles have asked for, and wakes those whose sync somebody else has done.
 pub(crate) fn serve(engine: &Engine) -> Result<()> {
     let Some(journal) = &engine.journal else { return Ok(()) };
-    let synced = match engine.sync_waiters.asked_beyond(journal.durable_lsn()) {
-        Some(lsn) => log_sync::sync_to(engine, lsn),
-        None => Ok(()),
-    };
+    let asked = engine.sync_waiters.asked_beyond(journal.durable_lsn());
+    let synced = asked.map_or(Ok(()), |lsn| log_sync::sync_to(engine, lsn));
     engine.sync_waiters.wake(journal.durable_lsn());
-    synced.inspect_err(|error| engine.sync_waiters.fail(error))
+    synced.inspect_err(|error| engine.sync_waiters.fail(asked.unwrap_or_default(), error))
 }

@@ -93,7 +93,7 @@ fn much_is_folded_on_threads_in_the_same_order() {
             some.push(Some(&*fold), format!("key {key}").as_bytes(), &value);
         }
         some.settle(Some(&*fold), 1);
-        let held_bytes: usize = some.parts.iter().map(ByKey::held_bytes).sum();
+        let held_bytes = some.held_bytes();
         assert!(held_bytes >= 2 * OF_THREAD_BYTES, "it is little: {held_bytes}");
         all.add(Some(&*fold), some, 3);
     }
