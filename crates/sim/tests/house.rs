@@ -14,6 +14,8 @@ mod seen;
 mod links;
 #[path = "house/names.rs"]
 mod names;
+#[path = "house/evidence.rs"]
+mod evidence;
 #[path = "house/functions.rs"]
 mod functions;
 

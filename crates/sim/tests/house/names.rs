@@ -19,7 +19,7 @@ const UNDERSCORES_MIN: usize = 3;
 const SEPARATORS: [&str; 3] = [", ", " and ", ", and "];
 
 /// The files of the project.
-struct Project {
+pub(crate) struct Project {
     /// The sources, by their paths from the root.
     sources: BTreeMap<String, String>,
     /// The paths of all files and folders from the root.
@@ -31,7 +31,7 @@ struct Project {
 }
 
 impl Project {
-    fn read() -> Project {
+    pub(crate) fn read() -> Project {
         let root = project();
         let files = files_ending("").into_iter();
         let files: Vec<String> = files
@@ -88,19 +88,32 @@ impl Project {
     /// Whether a source of this path, or in a folder of this path, has this test. Modules before
     /// its name do not count.
     fn has_test(&self, path: &str, test: &str) -> bool {
+        self.sources_at(path).any(|text| text.contains(&function(test)))
+    }
+
+    /// Whether that is a test, and is run with all others.
+    pub(crate) fn has_run_test(&self, path: &str, test: &str) -> bool {
+        let is_run = |text: &str| {
+            let (above, _) = text.split_once(&function(test))?;
+            let attributes = above.lines().rev().map(str::trim).skip_while(|line| line.is_empty());
+            let attributes: Vec<&str> =
+                attributes.take_while(|line| line.starts_with("#[") || line.starts_with("//")).collect();
+            let is_ignored = attributes.iter().any(|line| line.starts_with("#[ignore"));
+            Some(attributes.contains(&"#[test]") && !is_ignored)
+        };
+        self.sources_at(path).any(|text| is_run(text).unwrap_or(false))
+    }
+
+    /// The sources of this path, or in a folder of this path.
+    fn sources_at(&self, path: &str) -> impl Iterator<Item = &str> {
         let path = format!("/{}", path.trim_end_matches('/'));
-        let is_there = |file: &str| {
+        let is_there = move |file: &str| {
             let file = format!("/{file}");
             file.ends_with(&path) || file.contains(&format!("{path}/"))
         };
-        let name = test.rsplit("::").next().unwrap_or(test);
-        let function = match name.strip_suffix('…') {
-            Some(begin) => format!("fn {begin}"),
-            None => format!("fn {name}("),
-        };
-        let mut sources =
-            self.sources.iter().filter(|(file, _)| is_there(file) || is_there(&without_src(file)));
-        sources.any(|(_, text)| text.contains(&function))
+        let sources = self.sources.iter();
+        let of_path = sources.filter(move |(file, _)| is_there(file) || is_there(&without_src(file)));
+        of_path.map(|(_, text)| text.as_str())
     }
 
     /// The pages, and the heads of the sources: what they are, and their text.
@@ -117,6 +130,15 @@ impl Project {
         };
         let heads = self.sources.iter().map(|(file, text)| (file.clone(), head(text)));
         pages.chain(heads).collect()
+    }
+}
+
+/// How the function of a test begins.
+fn function(test: &str) -> String {
+    let name = test.rsplit("::").next().unwrap_or(test);
+    match name.strip_suffix('…') {
+        Some(begin) => format!("fn {begin}"),
+        None => format!("fn {name}("),
     }
 }
 
@@ -159,7 +181,7 @@ fn is_name_of_test(name: &str) -> bool {
 }
 
 /// The names between backticks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
@@ -173,7 +195,7 @@ fn list<'a>(parts: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The tests that are listed behind a path and a colon, with the path.
-fn tests_of_paths(text: &str) -> Vec<(String, String)> {
+pub(crate) fn tests_of_paths(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for paragraph in text.split("\n\n") {
         let paragraph = paragraph.replace('\n', " ");
@@ -261,6 +283,11 @@ fn a_name_of_nothing_is_found() {
     let pair = |test: &str| ("scan/rows.rs".to_owned(), test.to_owned());
     assert_eq!(tests_of_paths(page), [pair("a_test_of_these_rows"), pair("no_test")]);
     assert!(project.has_test("scan/rows.rs", "tests::a_test_of…") && !project.has_test("scan/", "no_test"));
+    let tests =
+        "fn helper() {}\n#[test]\n// Why.\nfn is_run() {}\n#[test]\n#[ignore = \"slow\"]\nfn is_not() {}\n";
+    let project = Project::of([(file.to_owned(), tests.to_owned())].into(), &[]);
+    let run = ["helper", "is_run", "is_not", "gone"].map(|test| project.has_run_test("scan/rows.rs", test));
+    assert_eq!(run, [false, true, false, false]);
     assert_eq!(
         leading("`model`, `power`: of `it`; `x/y.rs`, `z`; and `a`; `b` (c)"),
         ["model", "power", "b"]
