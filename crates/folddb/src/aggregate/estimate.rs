@@ -13,7 +13,8 @@ impl BytesScan {
     /// moment of the scan do not matter, nor what a transaction has written.
     ///
     /// In each file that the range cuts, two blocks at most are in doubt, and the bytes are between
-    /// two bounds that the estimate has. Files that are inside of the range count exactly.
+    /// two bounds that the estimate has. Files that are inside of the range count exactly,
+    /// but for a block where a merge has taken keys of a file away.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] if the table is hashed;
