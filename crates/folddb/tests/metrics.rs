@@ -146,7 +146,7 @@ fn metrics_count_what_was_done() {
     assert!(false_passes < 60.0, "{false_passes}");
     // What a range delete hides is in the file all the same.
     let visits = store.table("visits", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
-    visits.scan().from(&1000).before(&1200).delete().unwrap();
+    visits.delete_range(&1000, &1200).unwrap();
     (1000..1200).step_by(2).for_each(|hidden| assert_eq!(visits.get(&hidden).unwrap(), None));
     assert_eq!(number(&store.metrics(), "folddb_filter_false_positives_total", ""), false_passes);
 }

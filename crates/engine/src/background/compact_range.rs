@@ -17,7 +17,8 @@
 //!
 //! Runs that are flushed meanwhile stay out, so the steps are at most one for each run that was
 //! there, and one. While it runs, background work begins no merge of the table up to the last step,
-//! as for `compact`. Range deletes stay: they may hide records outside of the range. Called by `table`.
+//! as for `compact`. Range deletes stay: they may hide records outside of the range. Called by
+//! `table`.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use crate::state::latency::Histogram;
 /// One get, commit or scan in this many is measured.
 pub const SAMPLED_EVERY: u64 = 64;
 
-/// Whether the operation of this number is measured: multiples of the golden ratio are spread evenly
-/// (Knuth, TAOCP 3, 6.4), also those of every second or fourth number.
+/// Whether the operation of this number is measured: multiples of the golden ratio are spread
+/// evenly (Knuth, TAOCP 3, 6.4), also those of every second or fourth number.
 #[inline]
 fn is_sampled(number: u64) -> bool {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) < u64::MAX / SAMPLED_EVERY

@@ -55,8 +55,8 @@ impl Store {
 }
 
 impl SyncHandle {
-    /// Whether it is on the disk. Costs a load. It never says that a sync has failed: wait, or await,
-    /// to hear of that.
+    /// Whether it is on the disk. Costs a load. It never says that a sync has failed: wait, or
+    /// await, to hear of that.
     pub fn is_synced(&self) -> bool {
         self.request.is_done()
     }

@@ -49,8 +49,8 @@ impl BytesTable {
 
     /// Merges the keys of a range, at once: afterwards one run has all of them, without deleted
     /// ones. It reads and writes the range, and in each run at most the file in which the range
-    /// begins. Indexes stay as they are, and so do range deletes. What is written after the call has
-    /// begun stays apart. Only the range of the scan matters.
+    /// begins. Indexes stay as they are, and so do range deletes. What is written after the call
+    /// has begun stays apart. Only the range of the scan matters.
     ///
     /// ```
     /// # use folddb::{Options, Store};
