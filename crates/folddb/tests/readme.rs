@@ -143,6 +143,37 @@ fn sharing() -> folddb::Result<()> {
     oslo.close()
 }
 
+fn ranges() -> folddb::Result<()> {
+    // listing
+    use folddb::{Options, Rules, Store};
+
+    let store = Store::open_or_create("delays.folddb", Options::default())?;
+    let delays = store.table("by_day", Rules::sorted::<(String, u64), f64>())?;
+    (0..1000).try_for_each(|flight| delays.put(&("2013-01-01", flight), &0.5).map(drop))?;
+    store.flush()?;
+
+    let day = delays.scan().prefix(&("2013-01-01",));
+    assert_eq!(day.estimate()?.rows, 1000);
+    delays.compact_range(&day)?;
+    // end
+    store.close()
+}
+
+fn in_memory() -> folddb::Result<()> {
+    // listing
+    use folddb::{Options, Rules, Store};
+
+    let store = Store::in_memory(Options::default())?;
+    store.table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?.fold("/index.html", &1)?;
+
+    let options = Options::default().in_memory();
+    Store::create("shop.folddb", options.clone())?.close()?;
+    let again = Store::open("shop.folddb", options)?;
+    assert!(again.tables().is_empty());
+    // end
+    Ok(())
+}
+
 fn events() -> folddb::Result<()> {
     // listing
     use folddb::{Event, Options, Rules, Store};
@@ -184,6 +215,8 @@ fn the_rust_listings_of_the_pages_run_as_printed() {
     transactions().expect("it runs");
     indexes().expect("it runs");
     sharing().expect("it runs");
+    ranges().expect("it runs");
+    in_memory().expect("it runs");
     events().expect("it runs");
 }
 
