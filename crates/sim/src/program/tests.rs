@@ -13,6 +13,8 @@ fn a_seed_is_a_program() {
                 | Action::Load(_)
                 | Action::Cursor(_)
                 | Action::Other(_)
+                | Action::CompactRange(..)
+                | Action::SyncLater(_)
         )
     };
     let program = Program::random(5, 40);
