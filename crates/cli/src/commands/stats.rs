@@ -39,6 +39,9 @@ pub(crate) fn run(args: &StatsArgs, session: &mut Session) -> Result<(), Failure
 /// Prints the figures as they are now.
 fn print(args: &StatsArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
+    if args.prometheus && session.globals.json {
+        return Err(Failure::Usage("--prometheus is a form of its own: leave out --json".to_owned()));
+    }
     if args.prometheus {
         return Ok(write!(session.out, "{}", store.metrics().prometheus())?);
     }

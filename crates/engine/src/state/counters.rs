@@ -23,6 +23,7 @@ impl Counter {
     }
 
     /// The present value.
+    #[inline]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -11,6 +11,7 @@
 //! A task first leaves its waker and then looks at the log once more; who syncs moves the log first
 //! and then wakes. So no task sleeps for good.
 
+use std::collections::BTreeMap;
 use std::task::Waker;
 
 use folddb_base::{Error, Lsn, Result};
@@ -30,10 +31,10 @@ pub struct SyncWaiters {
 #[derive(Default)]
 struct Waiting {
     next: u64,
-    /// The number of a handle, what it waits for, and how it is woken.
-    tasks: Vec<(u64, Lsn, Waker)>,
+    /// By the number of a handle: what it waits for, and how it is woken.
+    tasks: BTreeMap<u64, (Lsn, Waker)>,
     /// Handles whose sync has failed, and why, until they are told.
-    failed: Vec<(u64, Error)>,
+    failed: BTreeMap<u64, Error>,
     is_over: bool,
 }
 
@@ -63,30 +64,26 @@ impl SyncWaiters {
     /// The failure of its sync.
     pub fn leave(&self, number: u64, lsn: Lsn, waker: &Waker) -> Result<bool> {
         // Made and dropped with no lock held: either may run anything, as the end of a task.
-        let mut waker = waker.clone();
+        let waker = waker.clone();
         let mut waiting = self.wakers.lock();
-        if let Some(at) = waiting.failed.iter().position(|(other, _)| *other == number) {
-            return Err(waiting.failed.swap_remove(at).1);
+        if let Some(cause) = waiting.failed.remove(&number) {
+            return Err(cause);
         }
         if waiting.is_over {
             return Ok(false);
         }
-        match waiting.tasks.iter_mut().find(|(other, ..)| *other == number) {
-            Some((_, _, held)) => std::mem::swap(held, &mut waker),
-            None => waiting.tasks.push((number, lsn, std::mem::replace(&mut waker, Waker::noop().clone()))),
-        }
+        let left = waiting.tasks.insert(number, (lsn, waker));
         self.has_wakers.store(true, Ordering::SeqCst);
         drop(waiting);
-        drop(waker);
+        drop(left);
         Ok(true)
     }
 
     /// A handle is dropped.
     pub fn forget(&self, number: u64) {
         let mut waiting = self.wakers.lock();
-        let at = waiting.tasks.iter().position(|(other, ..)| *other == number);
-        let left = at.map(|at| waiting.tasks.swap_remove(at));
-        waiting.failed.retain(|(other, _)| *other != number);
+        let left = waiting.tasks.remove(&number);
+        waiting.failed.remove(&number);
         drop(waiting);
         drop(left); // with no lock held: this may be the end of a task that has other handles
     }
@@ -105,7 +102,7 @@ impl SyncWaiters {
         let _ = self.asked.compare_exchange(lsn, 0, Ordering::AcqRel, Ordering::Acquire);
         {
             let waiting = &mut *self.wakers.lock();
-            waiting.failed.extend(waiting.tasks.iter().map(|(number, ..)| (*number, error.clone())));
+            waiting.failed.extend(waiting.tasks.keys().map(|number| (*number, error.clone())));
         }
         self.wake(Lsn::MAX);
     }
@@ -118,15 +115,17 @@ impl SyncWaiters {
 
     #[cold]
     fn wake_those(&self, durable: Lsn) {
-        let woken: Vec<Waker> = {
+        let woken = {
             let mut waiting = self.wakers.lock();
-            let tasks = std::mem::take(&mut waiting.tasks);
-            let (woken, kept): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|(_, lsn, _)| *lsn <= durable);
+            let tasks = std::mem::take(&mut waiting.tasks).into_iter();
+            let (woken, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                tasks.partition(|(_, (lsn, _))| *lsn <= durable);
             self.has_wakers.store(!kept.is_empty(), Ordering::SeqCst);
             waiting.tasks = kept;
-            woken.into_iter().map(|(_, _, waker)| waker).collect()
+            woken
         };
-        woken.into_iter().for_each(Waker::wake); // with no lock held: it may run anything
+        // With no lock held: it may run anything.
+        woken.into_values().for_each(|(_, waker)| waker.wake());
     }
 }
 

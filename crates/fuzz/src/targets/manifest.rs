@@ -9,7 +9,7 @@ use folddb_layout::manifest_edit::{
 };
 use folddb_manifest::{State, examine, load};
 
-use crate::memory::{MemoryFiles, dir};
+use crate::memory::{dir, host_with};
 use crate::target::Target;
 
 // A change in memory is larger than its bytes: `DropTable` takes three of them, a `Change` some
@@ -50,7 +50,7 @@ fn check_snapshot(state: &State) {
 
 /// A whole manifest, alone in its directory.
 fn file(input: &[u8]) {
-    let host = MemoryFiles::host([(FileName::Manifest(NUMBER).to_string(), input.to_vec())]);
+    let host = host_with([(FileName::Manifest(NUMBER).to_string(), input.to_vec())]);
     let loaded = load(&host, dir());
     let examined = examine(&host, dir()).expect("the directory can be listed");
     assert_eq!(examined.len(), 1);
@@ -64,7 +64,7 @@ fn file(input: &[u8]) {
     check_snapshot(&loaded.state);
     // What was cut does not count: without it the state is the same.
     let whole = input[..input.len() - loaded.cut_bytes as usize].to_vec();
-    let host = MemoryFiles::host([(FileName::Manifest(NUMBER).to_string(), whole)]);
+    let host = host_with([(FileName::Manifest(NUMBER).to_string(), whole)]);
     let again = load(&host, dir()).expect("a manifest without its torn end");
     assert_eq!((again.state, again.cut_bytes), (loaded.state, 0));
 }

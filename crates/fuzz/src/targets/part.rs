@@ -22,7 +22,7 @@ use folddb_run::{
     verify,
 };
 
-use crate::memory::{MemoryFiles, dir};
+use crate::memory::{dir, host_with};
 use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
@@ -225,7 +225,7 @@ fn top_index_seeds() -> Vec<Vec<u8>> {
 
 /// A whole file, read every way there is.
 fn part(input: &[u8]) {
-    let host = MemoryFiles::host([(FileName::Part(NUMBER).to_string(), input.to_vec())]);
+    let host = host_with([(FileName::Part(NUMBER).to_string(), input.to_vec())]);
     let path = dir().join(FileName::Part(NUMBER).to_string());
     let shared = Shared::new(64 << 10, 4);
     let file = host.files.open(&path).expect("a file in memory");
@@ -365,7 +365,7 @@ fn write(
     options: WriteOptions,
     records: impl IntoIterator<Item = (Vec<u8>, u64, OpKind, Vec<u8>)>,
 ) -> Vec<u8> {
-    let host = MemoryFiles::host([]);
+    let host = host_with([]);
     let path = dir().join(FileName::Part(NUMBER).to_string());
     let file = host.files.create(&path).expect("a file in memory");
     let mut writer = PartWriter::new(file, &path, NUMBER, options);

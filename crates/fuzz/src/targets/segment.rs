@@ -14,7 +14,7 @@ use folddb_layout::frame::{FrameHead, FrameKind, decode_frame, put_frame, record
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use crate::carve::{Carver, put_piece};
-use crate::memory::{MemoryFiles, dir};
+use crate::memory::{dir, host_with};
 use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
@@ -147,7 +147,7 @@ fn host(segments: &[&[u8]]) -> Host {
         }
         (FileName::Log(FileNumber(*number)).to_string(), file)
     });
-    MemoryFiles::host(files)
+    host_with(files)
 }
 
 /// Makes the number and the hash of a header right.

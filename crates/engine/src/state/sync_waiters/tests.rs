@@ -30,7 +30,7 @@ fn a_task_may_end_where_its_waker_is_replaced_dropped_or_woken() {
         assert!(waiters.leave(one, 10, &task.into()).unwrap());
         assert!(waiters.leave(other, 20, Waker::noop()).unwrap());
     };
-    let left = || waiters.wakers.lock().tasks.iter().map(|(number, ..)| *number).collect::<Vec<u64>>();
+    let left = || waiters.wakers.lock().tasks.keys().copied().collect::<Vec<u64>>();
     leave();
     assert!(waiters.leave(one, 10, Waker::noop()).unwrap());
     assert_eq!(left(), [one]);

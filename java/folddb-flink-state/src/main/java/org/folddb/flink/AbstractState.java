@@ -1,6 +1,7 @@
 package org.folddb.flink;
 
 import java.io.IOException;
+import java.util.Collection;
 import org.apache.flink.api.common.state.State;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
@@ -57,6 +58,28 @@ abstract class AbstractState<K, N, V> implements InternalKvState<K, N, V>, State
 
     N namespace() {
         return namespace;
+    }
+
+    /** Moves the rows of the sources to that of the target, where the table folds them onto it. */
+    void appendNamespaces(N target, Collection<N> sources) {
+        if (sources == null) {
+            return;
+        }
+        setCurrentNamespace(target);
+        byte[] targetKey = rowKey();
+        for (N source : sources) {
+            if (source == null) {
+                continue;
+            }
+            setCurrentNamespace(source);
+            byte[] sourceKey = rowKey();
+            byte[] moved = table.get(sourceKey);
+            if (moved != null) {
+                table.delete(sourceKey);
+                table.append(targetKey, moved);
+            }
+        }
+        setCurrentNamespace(target);
     }
 
     <T> byte[] serialize(T value, TypeSerializer<T> serializer) {

@@ -77,24 +77,7 @@ final class NativeFold<K, N, IN, OUT> extends AbstractState<K, N, FoldValue>
 
     @Override
     public void mergeNamespaces(N target, Collection<N> sources) {
-        if (sources == null) {
-            return;
-        }
-        setCurrentNamespace(target);
-        byte[] targetKey = rowKey();
-        for (N source : sources) {
-            if (source == null) {
-                continue;
-            }
-            setCurrentNamespace(source);
-            byte[] sourceKey = rowKey();
-            byte[] moved = table.get(sourceKey);
-            if (moved != null) {
-                table.delete(sourceKey);
-                table.append(targetKey, moved);
-            }
-        }
-        setCurrentNamespace(target);
+        appendNamespaces(target, sources);
     }
 
     @Override
