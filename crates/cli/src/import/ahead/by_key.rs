@@ -137,7 +137,7 @@ impl ByKey {
     /// Makes the bytes anew, with what the operands of each key fold to.
     fn fold_all(&mut self, fold: &dyn Fold) {
         let (mut out, mut operands) = (Vec::new(), Vec::with_capacity(self.keys.len()));
-        let (mut values, mut scratch) = (Vec::new(), Vec::new());
+        let mut values = Vec::new();
         for key in &mut self.keys {
             let name = bytes_at(&self.bytes, key.place);
             values.clear();
@@ -147,7 +147,7 @@ impl ByKey {
             let mut rest = &values[..];
             while !rest.is_empty() {
                 let (some, after) = rest.split_at(foldable(rest));
-                put_folded(fold, name, some, &mut scratch, (&mut out, &mut operands));
+                put_folded(fold, name, some, (&mut out, &mut operands));
                 rest = after;
             }
             key.last = operands.len() as u32 - 1;
@@ -245,7 +245,6 @@ fn put_folded(
     fold: &dyn Fold,
     key: &[u8],
     values: &[&[u8]],
-    scratch: &mut Vec<u8>,
     (out, operands): (&mut Vec<u8>, &mut Vec<Operand>),
 ) {
     let at = out.len();
@@ -257,18 +256,19 @@ fn put_folded(
         out.extend_from_slice(one);
         return put_operand(out, at);
     }
-    let folded = fold_at_once(fold, key, values, scratch, out);
-    if folded && out.len() - at <= VALUE_BYTES_MAX {
+    if fold.fold_all(key, values, out).is_ok() && out.len() - at <= VALUE_BYTES_MAX {
         return put_operand(out, at);
     }
     out.truncate(at);
     // One of them does not fold: it stays apart from those before it and after it.
-    let mut total = values[0].to_vec();
+    let (mut total, mut scratch) = (values[0].to_vec(), Vec::new());
     for later in &values[1..] {
         scratch.clear();
-        match fold.fold(key, &total, later, scratch) {
+        match fold.fold(key, &total, later, &mut scratch) {
             Ok(Outcome::KeepEarlier) => {}
-            Ok(Outcome::Value) if scratch.len() <= FOLDED_BYTES_MAX => std::mem::swap(&mut total, scratch),
+            Ok(Outcome::Value) if scratch.len() <= FOLDED_BYTES_MAX => {
+                std::mem::swap(&mut total, &mut scratch)
+            }
             outcome => {
                 if outcome != Ok(Outcome::KeepLater) {
                     let at = put(out, &total).at;
@@ -281,27 +281,4 @@ fn put_folded(
     }
     let at = put(out, &total).at;
     put_operand(out, at);
-}
-
-fn fold_at_once(
-    fold: &dyn Fold,
-    key: &[u8],
-    values: &[&[u8]],
-    scratch: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) -> bool {
-    match values {
-        // The most frequent case, without what a list needs.
-        [earlier, later] => {
-            scratch.clear();
-            match fold.fold(key, earlier, later, scratch) {
-                Ok(Outcome::Value) => out.extend_from_slice(scratch),
-                Ok(Outcome::KeepEarlier) => out.extend_from_slice(earlier),
-                Ok(Outcome::KeepLater) => out.extend_from_slice(later),
-                Ok(Outcome::Delete) | Err(_) => return false,
-            }
-            true
-        }
-        _ => fold.fold_all(key, values, out).is_ok(),
-    }
 }
