@@ -85,6 +85,14 @@ pub trait Files: Send + Sync {
     /// Bytes that can still be written to the file system that holds `dir`.
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64>;
 
+    /// Fails with `ReadOnlyFilesystem` if the file system of the file at `path`, which exists, can
+    /// no longer be written. An append to a map does not notice that. Changes nothing; a world
+    /// that never turns read-only need not have it.
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Whether this process is a fork of the one that has the files: locks of other threads may be
     /// held forever in it, so what is dropped must take none.
     fn is_forked(&self) -> bool {

@@ -199,6 +199,10 @@ impl Files for Guarded {
         self.inner.space_free_bytes(dir)
     }
 
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        self.to_change()?.check_writable(path)
+    }
+
     fn is_forked(&self) -> bool {
         self.mark.is_forked()
     }

@@ -125,6 +125,11 @@ impl Files for RealFiles {
         let facts = rustix::fs::statvfs(dir)?;
         Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
     }
+
+    // Facts of the file system do not tell: after an error, ext4 refuses writes without its flag.
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path).map(drop)
+    }
 }
 
 /// Opens the lock file. A sharer may have no right to write: a store on read-only media can still

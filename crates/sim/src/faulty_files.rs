@@ -58,17 +58,31 @@ pub enum Call {
     Lock,
     /// Asks for the space that is left.
     SpaceFree,
+    /// Asks whether the file system can be written.
+    CheckWritable,
 }
 
 impl Call {
     /// True when the call may change what is on the disk.
     pub fn changes(self) -> bool {
-        !matches!(self, Call::List | Call::Len | Call::Open | Call::Read | Call::Lock | Call::SpaceFree)
+        !matches!(
+            self,
+            Call::List
+                | Call::Len
+                | Call::Open
+                | Call::Read
+                | Call::Lock
+                | Call::SpaceFree
+                | Call::CheckWritable
+        )
     }
 }
 
 /// The disk is full.
 pub const ENOSPC: i32 = 28;
+
+/// The file system has turned read-only.
+pub const EROFS: i32 = 30;
 
 /// A quota is full.
 pub const EDQUOT: i32 = 122;
@@ -338,6 +352,11 @@ impl Files for FaultyFiles {
         let free = self.inner.space_free_bytes(dir)?;
         let world = self.world.lock();
         Ok(world.quota_bytes.map_or(free, |quota| quota.saturating_sub(world.used_bytes()).min(free)))
+    }
+
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        self.check(Call::CheckWritable, path)?;
+        self.inner.check_writable(path)
     }
 }
 

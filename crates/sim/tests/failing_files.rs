@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use folddb::maintenance::SyncOptions;
 use folddb::{BackgroundJob, BackgroundWork, Durability, ErrorKind, Options, Rules, Store, SyncHandle};
 use folddb_host::Host;
-use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
+use folddb_sim::faulty_files::{Call, EROFS, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
 
 const ENOSPC: i32 = 28;
@@ -71,6 +71,42 @@ fn assert_poisoned_until_reopened(calls: &[Call], half: bool, kind: ErrorKind) {
 #[test]
 fn a_failed_sync_of_the_journal_poisons_until_reopened() {
     assert_poisoned_until_reopened(&[Call::AppendSync], false, ErrorKind::NotDurable);
+}
+
+/// Appends through a map succeed all the same, so nothing but the question finds out.
+#[test]
+fn a_file_system_that_turns_read_only_is_noticed() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let (files, path) = (faulty(), dir.path().join("store"));
+    let store = Store::create(&path, options(&files)).expect("the store is created");
+    let numbered = Numbered::open(&store).expect("the tables are created");
+    commit(&store, &numbered, 1, Durability::Process).expect("the world is whole");
+    store.background_step_of(BackgroundJob::Log).expect("the world is whole");
+    files.break_on(Fault { os_error: EROFS, ..Fault::on(&[Call::CheckWritable]) });
+    commit(&store, &numbered, 2, Durability::Process).expect("nobody has asked yet");
+
+    let _ = store.background_step_of(BackgroundJob::Log);
+    let refused = commit(&store, &numbered, 3, Durability::Process).expect_err("it is noticed");
+    assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused}");
+    let told = refused.message().contains("Read-only file system");
+    assert!(told && refused.message().contains("store"), "it names the cause and the place: {refused}");
+    assert_eq!(numbered.last(), Ok(2), "reads go on");
+    drop((numbered, store));
+    files.heal();
+    let store = Store::open(&path, options(&files)).expect("it opens again");
+    let numbered = Numbered::open(&store).expect("the tables are there");
+    commit(&store, &numbered, 3, Durability::Process).expect("it writes again");
+}
+
+#[test]
+fn a_question_that_fails_for_another_reason_says_nothing_about_the_file_system() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let files = faulty();
+    let store = Store::create(dir.path().join("store"), options(&files)).expect("the store is created");
+    let numbered = Numbered::open(&store).expect("the tables are created");
+    files.break_on(Fault::on(&[Call::CheckWritable]));
+    store.background_step_of(BackgroundJob::Log).expect("nothing of the log has failed");
+    commit(&store, &numbered, 1, Durability::Process).expect("the store writes on");
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn step_of(background: &Background, work: BackgroundJob) -> Result<Option<String
 pub(crate) fn log_step(engine: &Engine) -> Result<()> {
     log::keep_ready(engine, engine.host.clock.monotonic())?;
     pressure::check_space(engine);
+    pressure::check_disk(engine);
     Ok(())
 }
 

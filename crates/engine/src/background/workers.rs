@@ -95,6 +95,7 @@ fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
     if now.saturating_sub(last.space_at) >= IDLE_TICK {
         last.space_at = now;
         pressure::check_space(engine);
+        pressure::check_disk(engine);
     }
     let commits = engine.counters.commits.get();
     let is_quiet = commits == std::mem::replace(&mut last.commits, commits);

@@ -244,4 +244,8 @@ impl Files for Held {
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
         self.beneath.space_free_bytes(dir)
     }
+
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        self.beneath.check_writable(path)
+    }
 }

@@ -334,6 +334,10 @@ impl Files for Accounted {
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
         self.inner.space_free_bytes(dir)
     }
+
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        self.inner.check_writable(path)
+    }
 }
 
 struct AccountedWrite {

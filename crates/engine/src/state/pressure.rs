@@ -2,6 +2,7 @@
 
 use folddb_base::{Error, ErrorKind};
 use folddb_host::sync::atomic::Ordering;
+use folddb_layout::file_name::FileName;
 use folddb_merge::pace;
 
 use crate::options::BackgroundWork;
@@ -26,6 +27,18 @@ pub fn check_space(engine: &Engine) {
         kept_bytes: engine.quota.as_ref().map_or(0, |quota| quota.writes_keep()),
     };
     engine.health.set_space(&space);
+}
+
+/// Poisons the store if its file system has turned read-only: what is appended through a map would
+/// be acknowledged until a file is made or synced, and be lost when the machine stops.
+pub(crate) fn check_disk(engine: &Engine) {
+    let path = engine.dir.join(FileName::Format.to_string());
+    match engine.host.files.check_writable(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+            engine.health.poison(&Error::io("write", &engine.dir, error));
+        }
+        _ => {} // anything else is for the call that meets it to report
+    }
 }
 
 /// Bytes of all files of the store, if it has a budget; otherwise of those that it needs.

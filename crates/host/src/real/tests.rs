@@ -155,6 +155,19 @@ fn free_space_is_known() {
 }
 
 #[test]
+fn a_file_that_can_be_written_is_left_as_it_is() {
+    let (_keep, dir) = dir();
+    let files = RealFiles::default();
+    let path = dir.join("FORMAT");
+    std::fs::write(&path, b"all of it").unwrap();
+    files.check_writable(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"all of it");
+    let missing = files.check_writable(&dir.join("missing")).unwrap_err();
+    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(files.list(&dir).unwrap(), ["FORMAT"]);
+}
+
+#[test]
 fn a_syncer_outlives_its_file() {
     let (_keep, dir) = dir();
     let files = RealFiles::default();
