@@ -97,7 +97,7 @@ fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
         pressure::check_space(engine);
         pressure::check_disk(engine);
     }
-    let commits = engine.counters.commits.get();
+    let commits = engine.counters.written.commits.get();
     let is_quiet = commits == std::mem::replace(&mut last.commits, commits);
     if is_quiet { Turn::Idle(5 * JOURNAL_TICK) } else { Turn::Nap(JOURNAL_TICK) }
 }

@@ -34,7 +34,7 @@ impl PerWorker {
 /// The backlog: increased by writers, reduced by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
-    /// How much of a memtable has been written since the last was sealed, as of the last commit.
+    /// How much of a memtable has been written since the last was sealed, to a 256th of one.
     pub filling_bytes: AtomicUsize,
     /// Bytes of the runs of tier 0 that merges should have read already.
     pub overdue_bytes: AtomicU64,

@@ -134,10 +134,10 @@ fn indexes_of(engine: &Engine) -> Vec<IndexFacts> {
 fn write_stats(engine: &Engine) -> WriteStats {
     let counters = &engine.counters;
     WriteStats {
-        commits: counters.commits.get(),
-        records: counters.records_written.get(),
-        user_bytes: counters.user_bytes.get(),
-        log_bytes: counters.journal_bytes.get(),
+        commits: counters.written.commits.get(),
+        records: counters.written.records.get(),
+        user_bytes: counters.written.user_bytes.get(),
+        log_bytes: counters.written.log_bytes.get(),
         value_bytes: counters.value_bytes_written.get(),
         delay_us: counters.writer_delay_us.get(),
         stalls: counters.stalls.get(),
