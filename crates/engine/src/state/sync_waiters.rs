@@ -12,6 +12,7 @@
 //! and then wakes. So no task sleeps for good.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::task::Waker;
 
 use folddb_base::{Error, Lsn, Result};
@@ -124,9 +125,14 @@ impl SyncWaiters {
             waiting.tasks = kept;
             woken
         };
-        // With no lock held: it may run anything.
-        woken.into_values().for_each(|(_, waker)| waker.wake());
+        woken.into_values().for_each(|(_, waker)| wake_alone(waker));
     }
+}
+
+/// Wakes a task. No lock is held, since this may run anything; if it panics, that is not the fault
+/// of the thread that has synced, and the others are woken all the same.
+fn wake_alone(waker: Waker) {
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }
 
 #[cfg(test)]

@@ -53,3 +53,27 @@ fn what_was_asked_for_while_a_sync_failed_is_asked_for_still() {
     waiters.fail(20, &Error::invalid("a disk"));
     assert_eq!(waiters.asked_beyond(0), None);
 }
+
+/// A waker that does this.
+struct Does<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for Does<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_waker_that_panics_harms_neither_who_synced_nor_the_others() {
+    let waiters = SyncWaiters::default();
+    let woken = Arc::new(AtomicU64::new(0));
+    let panics: Waker = Arc::new(Does(|| panic!("a user's waker"))).into();
+    let count = Arc::clone(&woken);
+    let counts: Waker = Arc::new(Does(move || drop(count.fetch_add(1, Ordering::Relaxed)))).into();
+    for waker in [&counts, &panics, &counts] {
+        assert!(waiters.leave(waiters.number(), 10, waker).unwrap());
+    }
+    waiters.wake(10);
+    assert_eq!(woken.load(Ordering::Relaxed), 2);
+    assert!(waiters.wakers.lock().tasks.is_empty());
+}

@@ -1,6 +1,7 @@
 package org.folddb.flink;
 
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.flink.api.common.typeutils.SimpleTypeSerializerSnapshot;
 import org.apache.flink.api.common.typeutils.TypeSerializerSnapshot;
 import org.apache.flink.api.common.typeutils.base.TypeSerializerSingleton;
@@ -13,6 +14,8 @@ public final class FoldValueSerializer extends TypeSerializerSingleton<FoldValue
 
     /** The one there is. */
     public static final FoldValueSerializer INSTANCE = new FoldValueSerializer();
+
+    private static final int FIRST_BYTES = 64 << 10;
 
     private FoldValueSerializer() {}
 
@@ -53,9 +56,21 @@ public final class FoldValueSerializer extends TypeSerializerSingleton<FoldValue
         if (length < 0) {
             throw new IOException("the value of a fold has a length of " + length);
         }
-        byte[] bytes = new byte[length];
-        source.readFully(bytes);
-        return new FoldValue(bytes);
+        return new FoldValue(read(source, length));
+    }
+
+    /** Takes memory as bytes come, so that a damaged length takes none. */
+    private static byte[] read(DataInputView source, int length) throws IOException {
+        byte[] bytes = new byte[Math.min(length, FIRST_BYTES)];
+        int read = 0;
+        while (true) {
+            source.readFully(bytes, read, bytes.length - read);
+            read = bytes.length;
+            if (read == length) {
+                return bytes;
+            }
+            bytes = Arrays.copyOf(bytes, (int) Math.min(length, 2L * read));
+        }
     }
 
     @Override

@@ -130,13 +130,14 @@ final class IncrementalSnapshots<K> implements SnapshotStrategy<KeyedStateHandle
                 KeyedStateHandle whole =
                         new IncrementalRemoteKeyedStateHandle(
                                 backendId, keyGroups, checkpointId, sharedState, privateState, metadata, sentBytes);
-                if (sharing != SharingFilesStrategy.NO_SHARING) {
-                    uploaded.add(checkpointId, immutable);
-                }
                 SnapshotResult<KeyedStateHandle> result =
                         backup.isForLocalState()
                                 ? SnapshotResult.withLocalState(whole, localHandle())
                                 : SnapshotResult.of(whole);
+                // Last: what is discarded after a failure must not be there for later checkpoints.
+                if (sharing != SharingFilesStrategy.NO_SHARING) {
+                    uploaded.add(checkpointId, immutable);
+                }
                 isWhole = true;
                 return result;
             } finally {
