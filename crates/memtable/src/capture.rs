@@ -17,7 +17,7 @@ use crate::front::front_of;
 use crate::hash::key_hash;
 use crate::kway::{Jump, KWay};
 use crate::slices::{Cut, Slices};
-use crate::tail::Tail;
+use crate::tail::{RawTail, TAILS_SEQS_MAX, Tail};
 
 /// A sorted copy of the first records of a tail.
 #[derive(Clone, Debug)]
@@ -64,13 +64,40 @@ pub struct Captured {
     pieces: OnceLock<Vec<Arc<Chunk>>>,
 }
 
-/// A tail, up to the length that a reader sees.
+/// The tail, up to the length that a reader sees, after the full one where there is one: all
+/// records that are not sorted, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct TailSeen {
-    pub(crate) tail: Arc<Tail>,
-    /// Which tail of the memtable it is.
+    full: Option<Arc<Tail>>,
+    tail: Arc<Tail>,
+    /// Which tails of the memtable these are.
     pub(crate) id: u64,
     pub(crate) records: usize,
+}
+
+impl TailSeen {
+    /// As much of these as is shown.
+    pub(crate) fn of(full: Option<Arc<Tail>>, tail: Arc<Tail>, id: u64) -> TailSeen {
+        let (mut of_full, mut of_tail) = (0, tail.len());
+        if let Some(full) = &full {
+            // What lies further ahead came after the full tail was sealed, and after this moment.
+            of_tail = tail.count_up_to(full.base_seq().saturating_add(TAILS_SEQS_MAX), of_tail);
+            of_full = full.len();
+        }
+        TailSeen { full, tail, id, records: of_full + of_tail }
+    }
+
+    /// Copies the records from the one of this number on.
+    fn copy_from(&self, from: usize) -> RawTail {
+        let Some(full) = &self.full else { return self.tail.copy_of(from..self.records) };
+        let of_full = full.len();
+        if from >= of_full {
+            return self.tail.copy_of(from - of_full..self.records - of_full);
+        }
+        let mut raw = full.copy_of(from..of_full);
+        raw.append(self.tail.copy_of(0..self.records - of_full));
+        raw
+    }
 }
 
 /// A tail of at most this many records is sorted as a whole.
@@ -167,7 +194,7 @@ impl Captured {
         if !is_first {
             return None;
         }
-        let raw = seen.tail.copy_of(0..seen.records);
+        let raw = seen.copy_from(0);
         let older = self.chunks.iter().rev().cloned();
         Some(match front_of(&self.order, raw, from) {
             Some((front, Some(rest))) => KWay::with_rest(self.order.clone(), (front, rest), older, from),
@@ -191,7 +218,7 @@ impl Captured {
         let Some(seen) = self.tail.lock().take() else { return Vec::new() };
         let sorted = self.sorted_of(&seen);
         let from = sorted.as_ref().map_or(0, |sorted| sorted.records);
-        let raw = seen.tail.copy_of(from..seen.records);
+        let raw = seen.copy_from(from);
         let newest = (!raw.entries.is_empty()).then(|| Arc::new(Chunk::from_raw(&self.order, raw)));
         if let (None, Some(chunk), Some(mut cell)) = (&sorted, &newest, self.sorted_tail.try_lock()) {
             let copy = SortedTail { tail_id: seen.id, records: seen.records, chunk: Arc::clone(chunk) };

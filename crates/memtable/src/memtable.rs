@@ -5,8 +5,11 @@
 //! 2. Readers take no lock that is held during any work. They take the *layers*, the tail and the
 //!    chunks of one moment, and read in the tail what has been published (see tail.rs). Layers are
 //!    never changed: new ones replace them (see `folddb_host::sync::Swap`).
-//! 3. A full tail is sorted and folded while readers still see it; then layers with a chunk in its
-//!    place and an empty tail are swapped in.
+//! 3. A full tail steps aside: an empty one takes its place in the layers, and the full one stays
+//!    beside it, with the boundaries of that moment. [`Memtable::seal_full_tail`] sorts and folds
+//!    it while readers still see it, after the applier has unlocked; then layers with a chunk in
+//!    its place are swapped in. If the next tail is full before that, the applier does it. The lock
+//!    `sealing` serializes this.
 //! 4. [`Memtable::merge_step`] is serialized by the lock `merging`. Others only add chunks at the
 //!    new end, so the indexes of a plan stay valid while it is carried out.
 //!
@@ -33,7 +36,7 @@ use crate::hash::key_hash;
 use crate::kway::KWay;
 use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge, plan_whole};
 use crate::seal::{SealScratch, Sealer, seal_tail};
-use crate::tail::{Appender, Tail, TailLimits};
+use crate::tail::{Appender, TAILS_SEQS_MAX, Tail, TailLimits};
 
 /// Bounds of a memtable. The caller bounds its total size: see [`Memtable::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +63,15 @@ pub struct Memtable {
     limits: MemtableLimits,
     layers: Swap<Layers>,
     applying: Mutex<Applying>,
+    sealing: Mutex<Sealing>,
     merging: Mutex<()>,
     sorted_tail: SortedTailCell,
     /// Bytes of the chunks in the present layers.
     chunk_bytes: AtomicUsize,
-    /// Bytes of the tail and of the spare one.
+    /// Bytes of the tail, and of the full one.
     tail_bytes: AtomicUsize,
+    /// Bytes of the spare tail.
+    spare_bytes: AtomicUsize,
     /// Bytes of the applier's scratch.
     scratch_bytes: AtomicUsize,
     /// Bytes that a running merge is building.
@@ -76,7 +82,9 @@ pub struct Memtable {
 #[derive(Clone, Debug, Default)]
 struct Layers {
     tail: Arc<Tail>,
-    /// Rises with each tail.
+    /// The tail before, which is full and not sealed yet.
+    full: Option<Full>,
+    /// Rises with each tail, and with each that is sealed.
     tail_id: u64,
     /// Oldest first.
     chunks: Arc<Vec<Arc<Chunk>>>,
@@ -85,11 +93,27 @@ struct Layers {
     folded: u64,
 }
 
+/// A tail to which nothing is appended any more.
+#[derive(Clone, Debug)]
+struct Full {
+    tail: Arc<Tail>,
+    /// Those that it was filled under. A reader that comes later reads at a seq that is not lower
+    /// than the last of them, and than all that was published when it came.
+    boundaries: Arc<[Seq]>,
+}
+
 /// What only the applier uses.
 #[derive(Debug, Default)]
 struct Applying {
     appender: Appender,
-    /// The previous tail, kept for its memory. Readers may still read it.
+    /// The first seq of the last tail that stepped aside, while it may still be there.
+    full_from: Option<Seq>,
+}
+
+/// What only who seals uses.
+#[derive(Debug, Default)]
+struct Sealing {
+    /// The tail that was sealed last, kept for its memory. Readers may still read it.
     spare: Option<Arc<Tail>>,
     scratch: SealScratch,
 }
@@ -150,10 +174,12 @@ impl Memtable {
             limits,
             layers: Swap::new(Arc::default()),
             applying: Mutex::default(),
+            sealing: Mutex::default(),
             merging: Mutex::new(()),
             sorted_tail: SortedTailCell::default(),
             chunk_bytes: AtomicUsize::new(0),
             tail_bytes: AtomicUsize::new(0),
+            spare_bytes: AtomicUsize::new(0),
             scratch_bytes: AtomicUsize::new(0),
             merging_bytes: AtomicUsize::new(0),
         }
@@ -162,7 +188,7 @@ impl Memtable {
     /// A writer for records; keep it for one batch and no longer. One applier at a time.
     #[inline]
     pub fn apply(&self) -> Writer<'_> {
-        Writer { memtable: self, applying: self.applying.lock() }
+        Writer { memtable: self, applying: self.applying.lock(), has_stepped_aside: false }
     }
 
     /// Passes the records of `key` up to `at` to `visit`, newest first, up to and including the
@@ -204,9 +230,11 @@ impl Memtable {
     /// `visit` stops; true when it did. Chunks that are entirely older are skipped.
     pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
         let layers = self.layers.load();
-        let (tail, len) = (&layers.tail, layers.tail.len());
         let mut look = || {
-            tail.records(tail.count_up_to(since, len)..len).try_for_each(&mut visit)?;
+            for tail in layers.tails() {
+                let len = tail.len();
+                tail.records(tail.count_up_to(since, len)..len).try_for_each(&mut visit)?;
+            }
             let newer = layers.chunks.iter().rev().filter(|chunk| chunk.max_seq > since);
             newer.flat_map(|chunk| chunk.newer_than(since)).try_for_each(&mut visit)
         };
@@ -217,7 +245,8 @@ impl Memtable {
     pub fn explain(&self, key: &[u8], mut visit: impl FnMut(Whereabouts, Record<'_>)) {
         let hash = key_hash(key);
         let layers = self.layers.load();
-        layers.tail.find(key, hash, Seq::MAX).for_each(|record| visit(Whereabouts::Tail, record));
+        let in_tails = layers.tails().flat_map(|tail| tail.find(key, hash, Seq::MAX));
+        in_tails.for_each(|record| visit(Whereabouts::Tail, record));
         for (index, chunk) in layers.chunks.iter().rev().enumerate() {
             let found = chunk.find(&self.order, key, hash, Seq::MAX);
             found.for_each(|record| visit(Whereabouts::Chunk(index), record));
@@ -232,8 +261,8 @@ impl Memtable {
     /// Captures the state of this moment, to be read at `at`.
     pub fn capture_at(&self, at: ReadAt<'_>) -> Captured {
         let (layers, published) = self.layers_at(at);
-        let tail =
-            TailSeen { tail: Arc::clone(&layers.tail), id: layers.tail_id, records: layers.tail.len() };
+        let full = layers.full.as_ref().map(|full| Arc::clone(&full.tail));
+        let tail = TailSeen::of(full, Arc::clone(&layers.tail), layers.tail_id);
         let (order, chunks) = (self.order.clone(), Arc::clone(&layers.chunks));
         Captured::new(order, published, chunks, tail, Arc::clone(&self.sorted_tail))
     }
@@ -251,13 +280,37 @@ impl Memtable {
     pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
         if writer.applying.appender.len() > 0 {
-            writer.seal(boundaries);
+            writer.step_aside(boundaries);
         }
+        self.seal_full_tail();
         *writer.applying = Applying::default();
+        *self.sealing.lock() = Sealing::default();
         let empty = Arc::clone(writer.applying.appender.tail());
-        writer.change(|layers| Layers { tail: empty, ..layers.clone() });
+        self.change(|layers| Layers { tail: empty, ..layers.clone() });
         self.scratch_bytes.store(0, Ordering::Relaxed);
+        self.spare_bytes.store(0, Ordering::Relaxed);
         *self.sorted_tail.lock() = SortedTails::default();
+    }
+
+    /// Whether a full tail waits to be sealed.
+    #[inline]
+    pub fn has_full(&self) -> bool {
+        self.layers.load().full.is_some()
+    }
+
+    /// Makes a chunk from the full tail, if there is one. Readers see the tail until it is there,
+    /// and appliers go on meanwhile. It takes no lock of the caller's, and needs none.
+    #[cold]
+    pub fn seal_full_tail(&self) {
+        let sealing = &mut *self.sealing.lock();
+        let Some(Full { tail, boundaries }) = self.layers.load().full.clone() else { return };
+        sealing.scratch.keeps_all = self.limits.keeps_all;
+        let chunk = seal_tail(&self.order, &self.rules, &boundaries, &tail, &mut sealing.scratch);
+        self.scratch_bytes.store(sealing.scratch.bytes(), Ordering::Relaxed);
+        self.spare_bytes.store(tail.bytes(), Ordering::Relaxed);
+        let pushed = tail.len();
+        sealing.spare = Some(tail);
+        self.change(|layers| layers.with_sealed(chunk, pushed));
     }
 
     /// True if [`Memtable::merge_step`] would find work with any boundaries.
@@ -306,6 +359,7 @@ impl Memtable {
         self.layers.replace(|layers| {
             let next = next(layers);
             self.chunk_bytes.store(next.chunk_bytes, Ordering::Relaxed);
+            self.tail_bytes.store(next.tails().map(|tail| tail.bytes()).sum(), Ordering::Relaxed);
             Arc::new(next)
         });
     }
@@ -314,7 +368,13 @@ impl Memtable {
     /// that is running. Captures that outlive their memtable are not counted.
     #[inline]
     pub fn bytes(&self) -> usize {
-        let parts = [&self.chunk_bytes, &self.tail_bytes, &self.scratch_bytes, &self.merging_bytes];
+        let parts = [
+            &self.chunk_bytes,
+            &self.tail_bytes,
+            &self.spare_bytes,
+            &self.scratch_bytes,
+            &self.merging_bytes,
+        ];
         size_of::<Memtable>() + parts.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<usize>()
     }
 
@@ -326,7 +386,8 @@ impl Memtable {
     /// See [`Counts`].
     pub fn counts(&self) -> Counts {
         let layers = self.layers.load();
-        let held = (layers.chunk_records + layers.tail.len()) as u64;
+        let in_tails: usize = layers.tails().map(|tail| tail.len()).sum();
+        let held = (layers.chunk_records + in_tails) as u64;
         Counts { pushed: held + layers.folded, held, folded: layers.folded }
     }
 
@@ -343,10 +404,10 @@ impl Memtable {
     /// The lowest and the highest seq ever pushed; none when it is empty.
     pub fn seqs(&self) -> Option<(Seq, Seq)> {
         let layers = self.layers.load();
-        let (tail, len) = (&layers.tail, layers.tail.len());
         let of_chunks = layers.chunks.iter().map(|chunk| (chunk.base_seq, chunk.max_seq));
-        let of_tail = (len > 0).then(|| (tail.base_seq(), tail.seq(len - 1)));
-        of_chunks.chain(of_tail).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        let seqs_of = |tail: &Tail| Some((tail.base_seq(), tail.seq(tail.len().checked_sub(1)?)));
+        let of_tails = layers.tails().filter_map(|tail| seqs_of(tail));
+        of_chunks.chain(of_tails).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 }
 
@@ -393,6 +454,9 @@ impl MemtableView {
         let hash = key_hash(key);
         let mut look = || {
             visit_until_absorbed(self.layers.tail.find(key, hash, self.at), &mut *visit)?;
+            if let Some(full) = &self.layers.full {
+                visit_until_absorbed(full.tail.find(key, hash, self.at), &mut *visit)?;
+            }
             self.visit_chunks(order, (key, hash), &mut *visit)
         };
         Seen { at: self.at, done: look().is_break() }
@@ -436,14 +500,27 @@ impl MemtableView {
 }
 
 impl Layers {
-    /// Replaces the tail with the chunk sealed from its `pushed` records, and with an empty tail.
-    fn with_sealed(&self, chunk: Chunk, pushed: usize, tail: Arc<Tail>) -> Layers {
+    /// The tail, and the full one: newest first.
+    #[inline]
+    fn tails(&self) -> impl Iterator<Item = &Arc<Tail>> {
+        [Some(&self.tail), self.full.as_ref().map(|full| &full.tail)].into_iter().flatten()
+    }
+
+    /// Lets the tail step aside, for an empty one.
+    fn with_full(&self, full: Full, tail: Arc<Tail>) -> Layers {
+        debug_assert!(self.full.is_none(), "one steps aside at a time");
+        Layers { tail, full: Some(full), tail_id: self.tail_id + 1, ..self.clone() }
+    }
+
+    /// Replaces the full tail with the chunk sealed from its `pushed` records.
+    fn with_sealed(&self, chunk: Chunk, pushed: usize) -> Layers {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         chunks.extend(self.chunks.iter().cloned());
         let (records, bytes) = (chunk.len(), chunk.bytes());
         chunks.push(Arc::new(chunk));
         Layers {
-            tail,
+            tail: Arc::clone(&self.tail),
+            full: None,
             tail_id: self.tail_id + 1,
             chunks: Arc::new(chunks),
             chunk_records: self.chunk_records + records,
@@ -509,9 +586,17 @@ fn merge_chunks(
 pub struct Writer<'a> {
     memtable: &'a Memtable,
     applying: MutexGuard<'a, Applying>,
+    has_stepped_aside: bool,
 }
 
 impl Writer<'_> {
+    /// Whether a tail became full: once this is dropped, and no lock is held any more, the caller
+    /// makes a chunk of it, with [`Memtable::seal_full`].
+    #[inline]
+    pub fn has_full(&self) -> bool {
+        self.has_stepped_aside
+    }
+
     /// Appends a record. Seqs ascend from call to call, gaps are allowed; key and payload are
     /// within the limits of the store.
     ///
@@ -522,7 +607,11 @@ impl Writer<'_> {
     #[inline]
     pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
         if !self.applying.appender.has_room(&record, &self.memtable.limits.tail) {
-            self.seal(boundaries);
+            self.step_aside(boundaries);
+        }
+        if self.applying.full_from.is_some_and(|from| record.seq - from > TAILS_SEQS_MAX) {
+            self.memtable.seal_full_tail(); // those who sort both tails count seqs from its first
+            self.applying.full_from = None;
         }
         if !self.applying.appender.try_push(record) {
             self.grow(&record);
@@ -543,31 +632,29 @@ impl Writer<'_> {
     fn grow(&mut self, record: &Record<'_>) {
         self.applying.appender.grow(record, &self.memtable.limits.tail);
         let tail = Arc::clone(self.applying.appender.tail());
-        self.change(|layers| Layers { tail, ..layers.clone() });
+        self.memtable.change(|layers| Layers { tail, ..layers.clone() });
     }
 
-    /// Makes a chunk from the tail, which readers can still see.
+    /// Lets the tail step aside, and continues in an empty one.
     #[cold]
     #[inline(never)]
-    fn seal(&mut self, boundaries: &[Seq]) {
+    fn step_aside(&mut self, boundaries: &[Seq]) {
         let memtable = self.memtable;
-        let Applying { appender, spare, scratch } = &mut *self.applying;
+        if memtable.has_full() {
+            memtable.seal_full_tail();
+        }
+        let appender = &mut self.applying.appender;
         appender.show();
-        scratch.keeps_all = memtable.limits.keeps_all;
-        let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, appender.tail(), scratch);
-        memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
-        let pushed = appender.len();
-        *spare = Some(appender.begin(spare.take(), &memtable.limits.tail));
-        let tail = Arc::clone(appender.tail());
-        self.change(|layers| layers.with_sealed(chunk, pushed, tail));
-    }
-
-    /// Swaps in the next layers, with the tail that the appender has now.
-    fn change(&self, next: impl FnOnce(&Layers) -> Layers) {
-        self.memtable.change(next);
-        let Applying { appender, spare, .. } = &*self.applying;
-        let tail_bytes = appender.tail().bytes() + spare.as_ref().map_or(0, |spare| spare.bytes());
-        self.memtable.tail_bytes.store(tail_bytes, Ordering::Relaxed);
+        let spare = memtable.sealing.try_lock().and_then(|mut sealing| sealing.spare.take());
+        if spare.is_some() {
+            memtable.spare_bytes.store(0, Ordering::Relaxed);
+        }
+        let full = appender.begin(spare, &memtable.limits.tail);
+        self.applying.full_from = Some(full.base_seq());
+        self.has_stepped_aside = true;
+        let (full, tail) =
+            (Full { tail: full, boundaries: boundaries.into() }, Arc::clone(self.applying.appender.tail()));
+        memtable.change(|layers| layers.with_full(full, tail));
     }
 }
 

@@ -50,6 +50,9 @@ impl Default for TailLimits {
     }
 }
 
+/// How far seqs of a tail, and of the full one before it, may be from the first.
+pub(crate) const TAILS_SEQS_MAX: Seq = u32::MAX as Seq;
+
 /// The most records of a tail, since links have 16 bits.
 const RECORDS_MAX: usize = 65_000;
 const ENTRIES_MIN: usize = 32;
@@ -273,7 +276,7 @@ impl Appender {
             && bytes <= limits.bytes_max
             && usize::from(self.longest_chain) < limits.chain_max
             && record.seq > self.last_seq
-            && record.seq - self.base_seq <= u64::from(u32::MAX)
+            && record.seq - self.base_seq <= TAILS_SEQS_MAX
     }
 
     /// Appends a record, if the memory of the tail has room for it. False if not: then call
@@ -378,6 +381,20 @@ pub(crate) struct RawTail {
 }
 
 impl RawTail {
+    /// Adds newer records, whose seqs are within a `u32` of the first here.
+    pub(crate) fn append(&mut self, newer: RawTail) {
+        if self.entries.is_empty() || newer.entries.is_empty() {
+            if self.entries.is_empty() {
+                *self = newer;
+            }
+            return;
+        }
+        let (offset, seqs) = (self.arena.len() as u32, (newer.base_seq - self.base_seq) as u32);
+        self.arena.extend_from_slice(&newer.arena);
+        self.entries.extend(newer.entries.iter().map(|&(at, seq_delta)| (at + offset, seq_delta + seqs)));
+        self.last_seq = newer.last_seq;
+    }
+
     /// Its records, oldest first.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
         self.entries.iter().map(|&(offset, seq_delta)| {

@@ -22,6 +22,8 @@ pub struct Committer {
     pub stripes_version: u64,
     /// Bytes of all active memtables.
     pub active_bytes: usize,
+    /// Memtables with a full tail, which is sealed once the lock is free.
+    pub full: Vec<Arc<Memtable>>,
 }
 
 impl Committer {
@@ -35,6 +37,7 @@ impl Committer {
             stripes: Vec::new(),
             stripes_version: u64::MAX,
             active_bytes: 0,
+            full: Vec::new(),
         }
     }
 

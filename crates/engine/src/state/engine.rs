@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`,
-//! except an append that needs the next segment before background work has created it; a full tail
-//! is sorted and folded under it, so folds must not use the store.
+//! except an append that needs the next segment before background work has created it. A full tail
+//! is sorted and folded without it, by the thread that filled it; under it only if the next is full
+//! by then, or the memtable is sealed. So folds must not use the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,6 +10,7 @@
 //!   apply   each record to its memtable      commit lock; replay calls the same function
 //!   publish the last seq                     commit lock
 //!   seal    a full memtable                  commit lock; background work flushes it
+//!   sort    a tail of a memtable that became full      no lock
 //!   sync    when the commit asks for it      no lock; one sync serves all that wait
 //! ```
 
@@ -22,6 +23,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
+use folddb_memtable::Memtable;
 
 use crate::options::Durability;
 use crate::shared::memory::Seals;
@@ -98,7 +100,29 @@ fn append_and_apply(
     durability: Durability,
 ) -> Result<(Lsn, Seq)> {
     let mut committer = derive_and_lock(engine, batch)?;
-    let committer = &mut *committer;
+    let done = append_and_apply_locked(engine, &mut committer, batch, checked, durability);
+    if !committer.full.is_empty() {
+        let full = std::mem::take(&mut committer.full);
+        drop(committer);
+        seal_tails(engine, &full);
+    }
+    done
+}
+
+/// Makes chunks of the tails that became full. No lock is held: others write meanwhile.
+#[cold]
+pub(crate) fn seal_tails(engine: &Engine, memtables: &[Arc<Memtable>]) {
+    let _guard = PoisonOnPanic::new(&engine.health); // a custom order may panic
+    memtables.iter().for_each(|memtable| memtable.seal_full_tail());
+}
+
+fn append_and_apply_locked(
+    engine: &Engine,
+    committer: &mut Committer,
+    batch: &mut Encoded,
+    checked: Option<(&ReadSet, Checked)>,
+    durability: Durability,
+) -> Result<(Lsn, Seq)> {
     engine.health.check_writable(batch.frees_only)?;
     let _guard = PoisonOnPanic::new(&engine.health); // a custom order may panic while a memtable is sorted
     for table in &batch.tables {
@@ -199,7 +223,7 @@ pub(crate) fn apply(
             seq += 1;
             (seq - 1, record)
         });
-        let Committer { active, stripes, written, .. } = &mut *committer;
+        let Committer { active, stripes, written, full, .. } = &mut *committer;
         match active.get_mut(id.0 as usize).and_then(Option::as_mut) {
             Some(active) => {
                 if active.first_lsn.is_none() {
@@ -218,7 +242,9 @@ pub(crate) fn apply(
                     engine.values.installs.fetch_add(u64::from(emptied), Ordering::AcqRel);
                     continue;
                 }
-                active.take(numbered, frame_lsn, stripes, range_deleted)?;
+                if active.take(numbered, frame_lsn, stripes, range_deleted)? {
+                    full.push(Arc::clone(&active.memtable));
+                }
             }
             None => numbered.for_each(drop),
         }
@@ -380,14 +406,14 @@ impl TableCore {
 }
 
 impl Active {
-    /// Applies the records of one table from a frame.
+    /// Applies the records of one table from a frame. True if a tail became full.
     fn take<'f>(
         &mut self,
         records: impl Iterator<Item = (Seq, FrameRecord<'f>)>,
         frame_lsn: Lsn,
         stripes: &mut Vec<Seq>,
         range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut writer = self.memtable.apply();
         let mut written = Written::default();
         for (seq, record) in records {
@@ -417,7 +443,7 @@ impl Active {
         }
         self.bytes = writer.bytes();
         self.table.count_written(written);
-        Ok(())
+        Ok(writer.has_full())
     }
 
     /// Whether it should be sealed.

@@ -84,6 +84,7 @@ enum Act {
     Snapshot,
     Release(usize),
     Seal,
+    SealTail,
     Merge,
     MergeWhole,
     /// Keeps a capture, to be examined later.
@@ -105,6 +106,7 @@ fn any_act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Snapshot),
         1 => (0usize..4).prop_map(Act::Release),
         1 => Just(Act::Seal),
+        4 => Just(Act::SealTail),
         3 => Just(Act::Merge),
         1 => Just(Act::MergeWhole),
         1 => Just(Act::Capture),
@@ -152,6 +154,7 @@ impl World {
             Act::Release(index) if *index < self.snapshots.len() => drop(self.snapshots.remove(*index)),
             Act::Release(_) => {}
             Act::Seal => self.memtable.freeze(&self.boundaries()),
+            Act::SealTail => self.memtable.seal_full_tail(),
             Act::Merge => drop(self.memtable.merge_step(&self.boundaries())),
             Act::MergeWhole => drop(self.memtable.merge_whole(&self.boundaries())),
             Act::Capture => {
@@ -276,8 +279,11 @@ impl World {
         assert_eq!(layers.chunk_records, layers.chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
         assert_eq!(layers.chunk_bytes, layers.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
         let tails = self.memtable.tail_bytes.load(Ordering::Relaxed);
-        assert!(layers.tail.bytes() <= tails, "the spare tail counts too");
-        let parts = layers.chunk_bytes + tails + self.memtable.scratch_bytes.load(Ordering::Relaxed);
+        assert_eq!(layers.tails().map(|tail| tail.bytes()).sum::<usize>(), tails);
+        let sealing = self.memtable.sealing.lock();
+        let spare = sealing.spare.as_ref().map_or(0, |spare| spare.bytes());
+        assert_eq!(self.memtable.spare_bytes.load(Ordering::Relaxed), spare, "the spare tail counts too");
+        let parts = layers.chunk_bytes + tails + spare + sealing.scratch.bytes();
         assert_eq!(self.memtable.bytes(), size_of::<Memtable>() + parts);
     }
 }
@@ -295,8 +301,18 @@ fn memtable(limits: MemtableLimits) -> Memtable {
     Memtable::new(KeyOrder::Bytewise, Arc::new(FoldRules::new(Arc::new(Join))), limits)
 }
 
+/// As the store does it: a tail that is full is sealed by the thread that filled it.
 fn push(memtable: &Memtable, key: &[u8], seq: Seq, payload: &[u8]) {
-    memtable.apply().push(Record { key, seq, kind: OpKind::Fold, payload }, &[]);
+    if push_only(memtable, key, seq, payload) {
+        memtable.seal_full_tail();
+    }
+}
+
+/// Whether a tail became full, which stays so.
+fn push_only(memtable: &Memtable, key: &[u8], seq: Seq, payload: &[u8]) -> bool {
+    let mut writer = memtable.apply();
+    writer.push(Record { key, seq, kind: OpKind::Fold, payload }, &[]);
+    writer.has_full()
 }
 
 proptest! {
@@ -388,6 +404,76 @@ fn a_hot_key_costs_a_get_a_bounded_number_of_records() {
     });
     assert!(visited <= 512 + 1 + 7 * 3, "{visited} records");
     assert_eq!(bytes, 400_000);
+}
+
+#[test]
+fn a_full_tail_is_read_until_it_is_sealed_and_by_those_who_came_before_also_after() {
+    let tail = TailLimits { records_max: 4, ..TailLimits::default() };
+    let memtable = memtable(MemtableLimits { tail, merge_factor: 8, keeps_all: false });
+    let filled: Vec<Seq> = (1..=7).filter(|&seq| push_only(&memtable, b"k", seq, &[seq as u8])).collect();
+    assert_eq!(filled, [5], "the fifth record did not fit");
+    assert_eq!((memtable.chunks(), memtable.counts().held), (0, 7));
+    assert_eq!(memtable.seqs(), Some((1, 7)));
+    let before = memtable.capture_at(ReadAt::Seq(7));
+    memtable.seal_full_tail();
+    memtable.seal_full_tail();
+    assert_eq!((memtable.chunks(), memtable.counts()), (1, Counts { pushed: 7, held: 4, folded: 3 }));
+    let seqs = |captured: &Captured| {
+        let records = records(captured.stream(Direction::Forward, Bound::Unbounded));
+        records.into_iter().map(|record| record.1).collect::<Vec<Seq>>()
+    };
+    assert_eq!(seqs(&before), [7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(seqs(&memtable.capture_at(ReadAt::Seq(7))), [7, 6, 5, 4]);
+    let mut newer = Vec::new();
+    let all = memtable.visit_newer(4, |record| {
+        newer.push(record.seq);
+        ControlFlow::Continue(())
+    });
+    assert_eq!((all, newer), (false, vec![5, 6, 7]));
+}
+
+#[test]
+fn a_snapshot_within_a_full_tail_reads_the_same_once_it_is_sealed() {
+    let tail = TailLimits { records_max: 4, ..TailLimits::default() };
+    let memtable = memtable(MemtableLimits { tail, merge_factor: 8, keeps_all: false });
+    for seq in 1..=5u8 {
+        let record = Record { key: b"k", seq: seq.into(), kind: OpKind::Fold, payload: &[seq] };
+        memtable.apply().push(record, &[2, 4]); // a snapshot at 2, and 4 is published
+    }
+    let read = |at: Seq| {
+        let mut newest_first = Vec::new();
+        memtable.get(b"k", ReadAt::Seq(at), |record| {
+            newest_first.push(record.payload.to_vec());
+            ControlFlow::Continue(())
+        });
+        newest_first.into_iter().rev().flatten().collect::<Vec<u8>>()
+    };
+    let before = (read(2), read(5));
+    memtable.seal_full_tail();
+    assert_eq!(memtable.chunks(), 1);
+    assert_eq!((read(2), read(5)), before);
+    assert_eq!(before, (vec![1, 2], vec![1, 2, 3, 4, 5]));
+}
+
+/// A table that is written to seldom, in a store that is written to much.
+#[test]
+fn seqs_that_are_far_apart_are_read_right_although_a_tail_is_full() {
+    let tail = TailLimits { records_max: 2, ..TailLimits::default() };
+    let memtable = memtable(MemtableLimits { tail, merge_factor: 8, keeps_all: false });
+    let far = 1u64 << 33;
+    let seqs = [1, 2, 3, far, far + 1, far + 2, 2 * far, 4 * far];
+    let mut captures = Vec::new();
+    for (index, &seq) in seqs.iter().enumerate() {
+        push_only(&memtable, b"k", seq, b"x");
+        captures.push((memtable.capture_at(ReadAt::Seq(seq)), index + 1));
+    }
+    for (captured, count) in captures {
+        let records = records(captured.stream(Direction::Forward, Bound::Unbounded));
+        assert_eq!(records[0].1, seqs[count - 1]);
+        assert!(records.windows(2).all(|pair| pair[0].1 > pair[1].1));
+        let found: usize = records.iter().map(|record| record.3.len()).sum();
+        assert_eq!(found, count, "one byte for each record, folded or not");
+    }
 }
 
 #[test]

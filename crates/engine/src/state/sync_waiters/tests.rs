@@ -69,7 +69,8 @@ fn a_waker_that_panics_harms_neither_who_synced_nor_the_others() {
     let woken = Arc::new(AtomicU64::new(0));
     let panics: Waker = Arc::new(Does(|| panic!("a user's waker"))).into();
     let count = Arc::clone(&woken);
-    let counts: Waker = Arc::new(Does(move || drop(count.fetch_add(1, Ordering::Relaxed)))).into();
+    let does = move || _ = count.fetch_add(1, Ordering::Relaxed);
+    let counts: Waker = Arc::new(Does(does)).into();
     for waker in [&counts, &panics, &counts] {
         assert!(waiters.leave(waiters.number(), 10, waker).unwrap());
     }
