@@ -33,6 +33,14 @@ pub fn key_hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
+/// The hash of the leading elements of a key, as filters keep it on disk: xxh3-64 with seed 1. It
+/// must never change. It differs from [`key_hash`] of the same bytes, so that a get of them asks
+/// for a key.
+#[inline]
+pub fn leading_hash(elements: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(1, elements)
+}
+
 /// [`hash64`] of bytes that are added piece by piece. The hash of all bytes so far is available at
 /// any moment, which searches for frames need.
 pub struct GrowingHash(XxHash3_64);

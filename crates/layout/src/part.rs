@@ -274,6 +274,7 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 ///                              4 in tables with summaries: the place of that piece, then the summary of all blocks,
 ///                                in the form of a single one
 ///                              8 in tables that keep a window: the seq up to which records were folded, varint
+///                              9 if filters know leading elements of keys: of each filter partition how many, u8
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -289,6 +290,8 @@ pub struct Meta {
     pub liveness: Option<Place>,
     /// Where its summaries are and their total, if the table has them.
     pub summaries: Option<SummariesAt>,
+    /// How many leading elements of keys each filter partition knows; empty if none knows any.
+    pub leading: Vec<u8>,
 }
 
 /// Where the summaries of a part are.
@@ -309,6 +312,8 @@ const EXTENSION_VALUES: u64 = 3;
 const EXTENSION_SUMMARIES: u64 = 4;
 /// The extension that says up to where the past was folded.
 const EXTENSION_KEPT: u64 = 8;
+/// The extension that says how many leading elements of keys the filters know.
+const EXTENSION_LEADING: u64 = 9;
 
 impl Meta {
     /// Appends it as a piece of a file.
@@ -349,6 +354,10 @@ impl Meta {
             put_varint(out, EXTENSION_SUMMARIES);
             put_slice(out, &summaries.to_bytes());
         }
+        if !self.leading.is_empty() {
+            put_varint(out, EXTENSION_LEADING);
+            put_slice(out, &self.leading);
+        }
         seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
     }
 
@@ -368,7 +377,7 @@ impl Meta {
         let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
         let sketch = read_sketch(&mut reader)?;
         let (mut liveness, mut values, mut summaries) = (None, Vec::new(), None);
-        let (mut stamps, mut kept_since) = (None, 0);
+        let (mut stamps, mut kept_since, mut leading) = (None, 0, Vec::new());
         while !reader.is_empty() {
             let (tag, extension) = (reader.varint()?, reader.slice()?);
             match tag {
@@ -383,6 +392,7 @@ impl Meta {
                 }
                 EXTENSION_SUMMARIES => summaries = Some(SummariesAt::from_bytes(extension)?),
                 EXTENSION_KEPT => kept_since = Reader::new(extension).varint()?,
+                EXTENSION_LEADING => leading = extension.to_vec(),
                 _ => {}
             }
         }
@@ -405,7 +415,7 @@ impl Meta {
             stamps,
             kept_since,
         };
-        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries })
+        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries, leading })
     }
 }
 

@@ -12,6 +12,7 @@ use folddb_base::{Error, ErrorKind};
 
 pub mod range;
 pub mod tuple;
+pub mod leading;
 pub mod text;
 mod given;
 pub mod key;

@@ -446,7 +446,8 @@ impl Frame {
     }
 }
 
-/// Filters, leaves, liveness and summaries follow the data without a gap, up to the top index.
+/// Filters, leaves, liveness and summaries follow the data without a gap, up to the top index; and
+/// either no filter says how many leading elements it knows, or each does.
 fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
     let mut end = meta.data_bytes;
     let summaries = meta.summaries.as_ref().map(|summaries| &summaries.place);
@@ -461,6 +462,9 @@ fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Mal
             return Err(Malformed::Order);
         }
         end = place.end();
+    }
+    if !meta.leading.is_empty() && meta.leading.len() != top.filters.len() {
+        return Err(Malformed::Order);
     }
     if end == top_place.offset { Ok(()) } else { Err(Malformed::Order) }
 }

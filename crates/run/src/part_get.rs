@@ -195,7 +195,12 @@ impl Part {
     /// Whether a filter that is not kept admits the key; none if there is no filter, or if reading
     /// it is not worth it.
     #[inline(never)]
-    fn cached_filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<Option<bool>> {
+    pub(crate) fn cached_filter_admits(
+        &self,
+        rank: Rank,
+        leaf: usize,
+        key_hash: u64,
+    ) -> Result<Option<bool>> {
         let top = &self.frame().top;
         let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(None) };
         let number = number as usize;

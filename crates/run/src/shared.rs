@@ -40,6 +40,8 @@ pub struct ReadStats {
     pub filter_passes: u64,
     /// As many of those were not there.
     pub filter_false_passes: u64,
+    /// What filters have said to scans of prefixes.
+    pub prefixes: PrefixTally,
     /// Bytes in the cache now, of all stores that use it, including what parts keep in memory.
     pub cache_bytes: u64,
     /// Files open now.
@@ -55,6 +57,9 @@ pub(crate) struct Counters {
     pub(crate) filter_rejects: AtomicU64,
     pub(crate) filter_passes: AtomicU64,
     pub(crate) filter_false_passes: AtomicU64,
+    pub(crate) prefix_rejects: AtomicU64,
+    pub(crate) prefix_passes: AtomicU64,
+    pub(crate) prefix_false_passes: AtomicU64,
 }
 
 #[inline]
@@ -71,6 +76,17 @@ pub struct Tally {
     pub(crate) filter_rejects: u64,
     pub(crate) filter_passes: u64,
     pub(crate) filter_false_passes: u64,
+}
+
+/// What the filters of parts have said to scans of prefixes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrefixTally {
+    /// Parts that they knew to have no such key.
+    pub rejects: u64,
+    /// Parts that they let pass.
+    pub passes: u64,
+    /// As many of those had no such key.
+    pub false_passes: u64,
 }
 
 impl Tally {
@@ -122,6 +138,11 @@ impl Shared {
             filter_rejects: get(&self.counters.filter_rejects),
             filter_passes: get(&self.counters.filter_passes),
             filter_false_passes: get(&self.counters.filter_false_passes),
+            prefixes: PrefixTally {
+                rejects: get(&self.counters.prefix_rejects),
+                passes: get(&self.counters.prefix_passes),
+                false_passes: get(&self.counters.prefix_false_passes),
+            },
             cache_bytes: self.cache.bytes(),
             files_open: self.cache.files.len() as u64,
         }
@@ -134,6 +155,19 @@ impl Shared {
             (&self.counters.filter_rejects, tally.filter_rejects),
             (&self.counters.filter_passes, tally.filter_passes),
             (&self.counters.filter_false_passes, tally.filter_false_passes),
+        ] {
+            if by > 0 {
+                count(counter, by);
+            }
+        }
+    }
+
+    /// Adds what filters have said to the scan of a prefix.
+    pub fn count_prefix(&self, tally: PrefixTally) {
+        for (counter, by) in [
+            (&self.counters.prefix_rejects, tally.rejects),
+            (&self.counters.prefix_passes, tally.passes),
+            (&self.counters.prefix_false_passes, tally.false_passes),
         ] {
             if by > 0 {
                 count(counter, by);

@@ -1,6 +1,7 @@
 //! Parts and runs as a whole: what is written comes back, in every way of reading, and damage is
 //! found.
 
+mod leading;
 mod memory;
 
 use std::cmp::Ordering;

@@ -21,6 +21,7 @@ use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_layout::values::record_bytes;
 
+use crate::leading::LeadingHashes;
 use crate::part::{Frame, Part};
 use crate::separators::Leaf;
 
@@ -124,6 +125,8 @@ struct Check<'a> {
     inspect: &'a mut dyn Inspect,
     /// The filter of the leaf by its number; none if it cannot be read.
     filter: Option<(u32, Option<Filter>)>,
+    /// The leading elements of keys since the filter began, as far as it says that it knows them.
+    leading: LeadingHashes,
     /// Where the blocks so far end; none after blocks that could not be found.
     data_end: Option<u64>,
     /// The separator of the previous block.
@@ -155,6 +158,7 @@ impl<'a> Check<'a> {
             depth,
             inspect,
             filter: None,
+            leading: LeadingHashes::default(),
             data_end: Some(0),
             separator: Vec::new(),
             key: Vec::new(),
@@ -257,7 +261,11 @@ impl<'a> Check<'a> {
         }
         let Some(place) = frame.top.filters.get(number as usize) else { return };
         match self.part.read_filter(*place) {
-            Ok(filter) => self.filter = Some((number, Some(filter))),
+            Ok(filter) => {
+                let known = frame.meta.leading.get(number as usize).copied().unwrap_or(0);
+                self.leading = LeadingHashes::new(usize::from(known));
+                self.filter = Some((number, Some(filter)));
+            }
             Err(error) => {
                 // All leaves with this filter: without it, gets cannot read their keys, although
                 // these exist.
@@ -357,6 +365,12 @@ impl<'a> Check<'a> {
         if filter.is_some_and(|filter| !filter.may_contain(hash)) {
             return Err("the filter does not know a key");
         }
+        self.leading.push(key, 0);
+        let mut leading = self.leading.drain();
+        if filter.is_some_and(|filter| leading.any(|hash| !filter.may_contain(hash))) {
+            return Err("the filter does not know the leading elements of a key");
+        }
+        drop(leading);
         if is_first {
             self.found.low = key.to_vec();
         }

@@ -5,11 +5,13 @@
 //!    leaf.
 //! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the
 //!    first-level cache or nearly so, and reading it costs little more than reading the block that
-//!    it may make unnecessary.
+//!    it may make unnecessary. If keys are tuples, it learns their leading elements, too
+//!    (`leading.rs`).
 //! 4. At the end filters, leaves, liveness, summaries, top index, facts and footer follow the data,
 //!    and the file is synced.
 //!
-//! Filters and separators wait in memory until then: about an eighth of a part of small records.
+//! Filters and separators wait in memory until then: about an eighth of a part of small records, a
+//! fifth where filters know leading elements that nearly each key has for itself.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,6 +34,7 @@ use folddb_layout::values::record_bytes;
 use folddb_rules::order::PrefixOrder;
 use folddb_rules::{FoldRules, KeyOrder};
 
+use crate::leading::LeadingHashes;
 use crate::summary::Gathering;
 
 /// Blocks of a leaf of the index.
@@ -60,6 +63,9 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// Filter bits for each key; 0 for no filters.
     pub filter_bits: u32,
+    /// How many leading elements of keys filters know at most: see `leading.rs`. 0 if keys are not
+    /// tuples.
+    pub leading: usize,
     /// Whether records keep their seqs. If not, each reads as if it had the part's largest one.
     /// That is allowed only if there is no snapshot below that seq, and all range deletes below it
     /// have been applied. Blocks in which a key has several records keep their seqs anyway.
@@ -81,6 +87,7 @@ impl Default for WriteOptions {
             block_bytes: 8 << 10,
             compression: Compression::None,
             filter_bits: 10,
+            leading: 0,
             keep_seqs: true,
             stamps: None,
             kept_since: 0,
@@ -104,6 +111,8 @@ pub struct PartWriter {
     writeback_bytes: u64,
     index: PendingIndex,
     hashes: Vec<u64>,
+    /// The hashes of leading elements, if the filter is to know them.
+    leading: Option<Box<LeadingHashes>>,
     sketch: SketchBuilder,
     facts: PartFacts,
     /// What it points to in the value log.
@@ -129,6 +138,8 @@ struct PendingIndex {
     leaf_keys: usize,
     filters: Vec<Filter>,
     filter_bytes: u64,
+    /// How many leading elements each filter knows; empty if none are asked for.
+    leading: Vec<u8>,
 }
 
 struct PendingBlock {
@@ -148,6 +159,8 @@ impl PartWriter {
         let kept_since = options.kept_since;
         let gathering =
             options.summaries.clone().map(|rules| Box::new(Gathering::new(rules, options.block_bytes)));
+        let knows_leading = options.leading > 0 && options.filter_bits > 0;
+        let leading = knows_leading.then(|| Box::new(LeadingHashes::new(options.leading)));
         PartWriter {
             file,
             path: path.into(),
@@ -160,6 +173,7 @@ impl PartWriter {
             writeback_bytes: 0,
             index: PendingIndex::default(),
             hashes: Vec::new(),
+            leading,
             sketch: SketchBuilder::default(),
             facts: PartFacts { min_seq: u64::MAX, stamps, kept_since, ..PartFacts::default() },
             liveness: Liveness::default(),
@@ -173,7 +187,8 @@ impl PartWriter {
     /// The approximate length of the file if it were finished now, in bytes.
     pub fn bytes_written(&self) -> u64 {
         let index_bytes = self.index.separators.len() + self.index.blocks.len() * 16;
-        let filter_bytes = self.hashes.len() as u64 * u64::from(self.options.filter_bits) / 8;
+        let hashes = self.hashes.len() + self.leading.as_ref().map_or(0, |leading| leading.len());
+        let filter_bytes = hashes as u64 * u64::from(self.options.filter_bits) / 8;
         self.offset()
             + self.block.size_bytes() as u64
             + index_bytes as u64
@@ -206,12 +221,13 @@ impl PartWriter {
         self.finish_leaf();
         self.finish_filter();
         let data_bytes = self.offset();
+        let leading = std::mem::take(&mut self.index.leading);
         let top = self.put_filters_and_leaves()?;
         let liveness = self.put_liveness()?;
         let summaries = self.put_summaries()?;
         self.facts.high = high;
         self.facts.sketch = std::mem::take(&mut self.sketch).finish();
-        self.put_frame(&top, data_bytes, (liveness, summaries))?;
+        self.put_frame(&top, data_bytes, (liveness, summaries, leading))?;
         self.append_out()?;
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
         Ok(self.facts)
@@ -344,6 +360,9 @@ impl PartWriter {
     fn finish_filter(&mut self) {
         let covered = self.index.leaves.last().and_then(|leaf| leaf.1);
         if covered == Some(self.index.filters.len() as u32) {
+            if let Some(leading) = &mut self.leading {
+                self.index.leading.push(leading.finish(&mut self.hashes));
+            }
             let filter = Filter::build(&self.hashes, self.options.filter_bits);
             self.index.filter_bytes += filter.memory_bytes() as u64;
             self.index.filters.push(filter);
@@ -410,7 +429,7 @@ impl PartWriter {
         &mut self,
         top: &TopIndex,
         data_bytes: u64,
-        (liveness, summaries): (Option<Place>, Option<SummariesAt>),
+        (liveness, summaries, leading): (Option<Place>, Option<SummariesAt>, Vec<u8>),
     ) -> Result<()> {
         let version = if summaries.is_some() { PART_VERSION_SUMMARIES } else { PART_VERSION };
         let (offset, start) = (self.offset(), self.out.len());
@@ -423,6 +442,7 @@ impl PartWriter {
             filter_bits: self.options.filter_bits,
             liveness,
             summaries,
+            leading,
         };
         let (offset, start) = (self.offset(), self.out.len());
         meta.put(&mut self.out, place_seed(self.number.0, offset));
@@ -468,6 +488,9 @@ impl RecordSink for PartWriter {
             self.sketch.push(hash);
             if self.options.filter_bits > 0 {
                 self.hashes.push(hash);
+            }
+            if let Some(leading) = &mut self.leading {
+                leading.push(record.key, self.hashes.len());
             }
             self.index.leaf_keys += 1;
             self.facts.keys += 1;

@@ -20,6 +20,7 @@
 //!   fixtures/v4/lasting/         a store with values in pieces that have deadlines, or are versions
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //!   fixtures/v6/settled/         as in v2, with the rule `archive_log=on`, which said `log=forever` before
+//!   fixtures/v7/closed/          as in v1, with filters that know leading elements of tuples
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.

@@ -485,6 +485,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("a table");
     let separated =
         store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("a table");
+    let pairs = store.table("pairs", Rules::sorted::<(String, u64, u64), u64>()).expect("a table");
     store.table("dropped", Rules::sorted::<u64, u64>()).expect("a table");
     store.drop_table("dropped").expect("dropped");
 
@@ -502,6 +503,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     for i in 0..2_000u64 {
         words.put_if_absent(&word(i), &format!("first {i}").into_bytes()).expect("written");
         gone.put(&i, &i).expect("written");
+        pairs.put(&(word(i / 50), i / 10, i), &i).expect("written");
     }
     store.flush().expect("flushed");
     for i in 0..KEYS / 2 {
@@ -638,6 +640,7 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
     assert!(seqs(true) && seqs(false), "blocks with seqs and without");
     assert!(parts.iter().any(|part| part.filters > 0 && part.leaves > 0));
     assert!(parts.iter().any(|part| part.has_summaries) && parts.iter().any(|part| !part.has_summaries));
+    assert!(parts.iter().any(|part| part.has_leading) && parts.iter().any(|part| !part.has_leading));
 }
 
 /// The log: numbered without a gap, range deletes in it, marks when there are no writes, a seal at

@@ -42,6 +42,7 @@ pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times
             _ => Compression::None,
         },
         filter_bits: u32::from(rules.rules.filter_bits),
+        leading: rules.leading_in_filters(),
         keep_seqs,
         stamps: rules.fold.has_stamps().then_some(times.sweep_ms),
         kept_since: match rules.rules.keep {

@@ -90,7 +90,7 @@ fn meta(input: &[u8]) {
     // Extensions stand at the end; what this version does not know of them is passed over.
     let mut plain = Vec::new();
     let facts = PartFacts { stamps: None, kept_since: 0, ..meta.facts.clone() };
-    Meta { liveness: None, summaries: None, facts, ..meta }.put(&mut plain, SEED);
+    Meta { liveness: None, summaries: None, leading: Vec::new(), facts, ..meta }.put(&mut plain, SEED);
     assert!(input.starts_with(&body(plain)));
 }
 
@@ -118,12 +118,13 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         filter_bits: 10,
         liveness: None,
         summaries: None,
+        leading: Vec::new(),
     };
     let mut out = Vec::new();
     meta.put(&mut out, SEED);
     let plain = body(out);
-    // Two extensions: tag, slice.
-    let extended = [&plain[..], &[9, 2, 0xaa, 0xbb, 200, 1, 0]].concat();
+    // Two extensions, of which the second is unknown: tag, slice.
+    let extended = [&plain[..], &[9, 2, 1, 3, 200, 1, 0]].concat();
     let mut out = Vec::new();
     let values = vec![SegmentUse { segment: 7, count: 2, bytes: 6176, end: 4130 }];
     let liveness = Some(Place { offset: 600, len_bytes: 40 });

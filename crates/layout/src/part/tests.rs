@@ -61,7 +61,8 @@ proptest! {
         let liveness = Some(Place { offset: 1 << 40, len_bytes: 77 });
         let total = (filter_bits % 3 > 0).then(|| Summary { rows: 7, fold: (filter_bits % 3 > 1).then(|| vec![1, 2]) });
         let summaries = (filter_bits % 2 == 0).then_some(SummariesAt { place: Place { offset: 3, len_bytes: 4 }, total });
-        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries };
+        let leading = (0..filter_bits as u8 / 4).collect();
+        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries, leading };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);
         prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));

@@ -42,11 +42,11 @@ use super::range::KeyRange;
 
 pub use codes::DEPTH_MAX;
 pub(super) use codes::{
-    BYTES, DOUBLE, FALSE, FLOAT, INT_LONG, INT_LONG_NEGATIVE, NESTED, NULL, STAMP_80, STAMP_96, TEXT, TRUE,
-    UUID, mismatch,
+    BYTES, DOUBLE, ESCAPE, FALSE, FLOAT, INT_LONG, INT_LONG_NEGATIVE, INT_ZERO, NESTED, NULL, STAMP_80,
+    STAMP_96, TEXT, TRUE, UUID, mismatch,
 };
 pub use element::{Element, parse_uuid, uuid_text};
-pub(super) use read::{check_depth, skip_element, take_nested_end};
+pub(super) use read::{check_depth, skip_element, take_nested_end, zero_at};
 pub use read::{
     skip, take_bool, take_bytes, take_double, take_float, take_i64, take_int, take_nested_begin, take_null,
     take_text, take_u64,
@@ -57,7 +57,6 @@ pub use write::{
     put_null, put_text, put_u64,
 };
 
-use codes::ESCAPE;
 use read::take_element;
 
 /// The tuple of these elements as bytes.

@@ -8,7 +8,8 @@ use super::choices::{Compression, FoldName, PredicateRule, TableKind};
 use super::custom::Custom;
 use super::data::TableRules;
 use crate::algebra::{FoldRules, Predicate};
-use crate::codec::{CodecError, ValueCodec};
+use crate::codec::leading::LEADING_MAX;
+use crate::codec::{CodecError, KeyCodec, ValueCodec};
 use crate::datum::Datum;
 use crate::fold::Fold;
 use crate::folds;
@@ -170,6 +171,20 @@ impl BoundRules {
             }
         }
         meaning
+    }
+
+    /// How many leading elements of its keys the filters of its runs know at most: all but the last
+    /// element of a tuple, the term of an entry of an index; 0 if keys have none. In a custom order
+    /// keys that begin alike need not be neighbors.
+    pub fn leading_in_filters(&self) -> usize {
+        let most = match &self.rules.key {
+            _ if !self.order.has_byte_prefixes() => 0,
+            _ if self.rules.index_of.is_some() => 1,
+            KeyCodec::Tuple => LEADING_MAX,
+            KeyCodec::TypedTuple(types) => types.len().saturating_sub(1),
+            _ => 0,
+        };
+        most.min(LEADING_MAX)
     }
 
     /// Checks that the table may be written.

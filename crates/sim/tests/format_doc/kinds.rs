@@ -206,6 +206,7 @@ impl Kinds<'_> {
         for (is_there, name) in [
             (meta.liveness.is_some(), "meta.extension.values"),
             (meta.summaries.is_some(), "meta.extension.summaries"),
+            (!meta.leading.is_empty(), "meta.extension.leading"),
             (meta.facts.stamps.is_some(), "stamps in meta"),
             (meta.facts.kept_since > 0, "a past in meta"),
         ] {

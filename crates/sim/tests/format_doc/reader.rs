@@ -92,6 +92,7 @@ pub(crate) struct FoundPart {
     pub(crate) filters: usize,
     pub(crate) leaves: usize,
     pub(crate) has_summaries: bool,
+    pub(crate) has_leading: bool,
 }
 
 /// Bit 6 of the flags of a frame: it has the time when it was written.
@@ -307,10 +308,14 @@ impl<'d> Reader<'d> {
         let order = String::from_utf8(rest.slice().to_vec()).expect("the name of an order is text");
         let (data_len, filter_bits) = (rest.varint(), rest.varint());
         let sketch: Vec<u64> = (0..rest.varint()).map(|_| rest.fixed(8)).collect();
-        let (mut values, mut summaries) = (None, None);
+        let (mut values, mut summaries, mut leading) = (None, None, Vec::new());
         while !rest.is_empty() {
             let tag = rest.varint();
             let mut rest = Bytes(rest.slice());
+            if tag == self.doc.constant("meta.extension.leading") {
+                leading = rest.0.to_vec();
+                continue;
+            }
             if tag == self.doc.constant("meta.extension.summaries") {
                 summaries = Some((self.place(&mut rest), self.summary(&mut rest)));
                 assert!(rest.is_empty(), "all of the extension is documented");
@@ -336,6 +341,7 @@ impl<'d> Reader<'d> {
         }
         assert!(rest.is_empty(), "all of the top index is documented");
         assert_eq!(filters.is_empty(), filter_bits == 0);
+        assert!(leading.is_empty() || leading.len() == filters.len());
 
         let (mut found, mut hashes, mut blocks, mut next) = (Vec::<Found>::new(), Vec::new(), Vec::new(), 0);
         let mut counts = Vec::new();
@@ -346,8 +352,9 @@ impl<'d> Reader<'d> {
                 Some(*separator),
                 "a leaf ends with its separator"
             );
-            let filter =
-                filter.checked_sub(1).map(|filter| pieces.body(filters[filter as usize], "piece.filter"));
+            let number = filter.checked_sub(1).map(|number| number as usize);
+            let filter = number.map(|number| pieces.body(filters[number], "piece.filter"));
+            let known = number.and_then(|number| leading.get(number)).copied().unwrap_or(0);
             for entry in entries {
                 assert_eq!((entry.kind, entry.seq), (self.doc.constant("op.set"), None));
                 let place = self.place(&mut Bytes(&entry.payload));
@@ -364,6 +371,10 @@ impl<'d> Reader<'d> {
                             filter.is_none_or(|lines| self.filter_has(lines, hash)),
                             "its filter has the key"
                         );
+                        let knows = |elements: &[u8]| {
+                            filter.is_none_or(|lines| self.filter_has(lines, hash64(1, elements)))
+                        };
+                        assert!(leading_elements(&record.key, known).all(knows), "and what it begins with");
                         hashes.push(hash);
                     }
                     found.push(record);
@@ -404,7 +415,7 @@ impl<'d> Reader<'d> {
             }
             assert!(rest.is_empty(), "all of the piece is documented");
         }
-        let has_summaries = summaries.is_some();
+        let (has_summaries, has_leading) = (summaries.is_some(), leading.iter().any(|known| *known > 0));
         if let Some((place, total)) = summaries {
             let mut rest = Bytes(pieces.body(place, "piece.summaries"));
             assert_eq!(rest.varint(), leaves.len() as u64);
@@ -433,6 +444,7 @@ impl<'d> Reader<'d> {
             filters,
             leaves,
             has_summaries,
+            has_leading,
         }
     }
 
@@ -585,6 +597,17 @@ impl<'d> Reader<'d> {
             word >> (bit & 63) & 1 == 1
         })
     }
+}
+
+/// The first element of a key, the first two, and so on: of texts and of whole numbers of up to
+/// eight bytes, which are all that the keys of this test have.
+fn leading_elements(key: &[u8], most: u8) -> impl Iterator<Item = &[u8]> {
+    let end_of = |start: usize| match key[start] {
+        0x02 => start + 2 + key[start + 1..].iter().position(|&byte| byte == 0).expect("a text ends"),
+        code => start + 1 + usize::from(code.abs_diff(0x14)),
+    };
+    let ends = std::iter::successors(Some(0), move |start| (*start < key.len()).then(|| end_of(*start)));
+    ends.skip(1).take(usize::from(most)).map(|end| &key[..end])
 }
 
 /// The pieces of a part.

@@ -19,7 +19,7 @@ pub(in crate::codec) const TRUE: u8 = 0x27;
 pub(in crate::codec) const UUID: u8 = 0x30;
 pub(in crate::codec) const STAMP_80: u8 = 0x32;
 pub(in crate::codec) const STAMP_96: u8 = 0x33;
-pub(super) const ESCAPE: u8 = 0xff;
+pub(in crate::codec) const ESCAPE: u8 = 0xff;
 
 /// What an element with this code is called.
 pub(in crate::codec) fn code_name(code: u8) -> &'static str {

@@ -367,7 +367,7 @@ fn take_piece<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], bool), CodecErro
 /// The place of the first zero byte. Eight bytes at a time: the lowest set bit of `word - 1s &
 /// !word & 0x80s` marks the first zero of a little-endian word (Warren, Hacker's Delight, 6-1).
 #[inline]
-pub(super) fn zero_at(bytes: &[u8]) -> Option<usize> {
+pub(in crate::codec) fn zero_at(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     let (words, tail) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
