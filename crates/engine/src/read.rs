@@ -12,6 +12,7 @@ pub mod terms;
 pub mod lookup;
 pub mod locate;
 pub mod history;
+pub mod prefix;
 pub mod scan;
 pub mod hashed_scan;
 pub mod estimate;

@@ -59,6 +59,9 @@ folddb_cache_misses_total counter
 folddb_filter_rejects_total counter
 folddb_filter_passes_total counter
 folddb_filter_false_positives_total counter
+folddb_prefix_filter_rejects_total counter
+folddb_prefix_filter_passes_total counter
+folddb_prefix_filter_false_positives_total counter
 folddb_files_open gauge
 folddb_space_bytes gauge kind: runs indexes log values
 folddb_table_records gauge table: people visits

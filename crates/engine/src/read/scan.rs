@@ -13,9 +13,10 @@ use folddb_merge::KWay;
 use folddb_rules::resolve::Resolver;
 use folddb_rules::time::moment;
 use folddb_rules::{FoldRules, KeyOrder, State};
-use folddb_run::{ReadMode, RunCursor};
+use folddb_run::{PrefixTally, Rank, ReadMode, RunCursor};
 
 use crate::read::get::damaged_record;
+use crate::read::prefix::{self, Range};
 use crate::read::{get, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::empty_ranges::EmptyRange;
@@ -23,7 +24,7 @@ use crate::state::engine::Engine;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
 use crate::state::timing;
-use crate::state::view::{PartFile, RunView, TableView};
+use crate::state::view::{PartFile, PartView, RunView, TableView};
 use crate::values::head::{self, Head};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
@@ -77,6 +78,33 @@ impl ScanPlan {
     pub fn compare(&self, order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {
         let placed = order.compare(a, b);
         if self.direction == Direction::Forward { placed } else { placed.reverse() }
+    }
+
+    /// Whether `key` is still inside the range, at the end that the scan moves toward.
+    // Without the attribute it is a call for each row, since it has two callers.
+    #[inline(always)]
+    fn admits(&self, order: &KeyOrder, key: &[u8]) -> bool {
+        match self.direction {
+            Direction::Forward => match &self.high {
+                Bound::Unbounded => true,
+                Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
+                Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
+            },
+            Direction::Reversed => match &self.low {
+                Bound::Unbounded => true,
+                Bound::Included(low) => order.compare(key, low) != Ordering::Less,
+                Bound::Excluded(low) => order.compare(key, low) == Ordering::Greater,
+            },
+        }
+    }
+
+    /// Its range in the direction of the scan from `start` on, with the bounds in the order of the
+    /// table.
+    fn range_from<'k>(&'k self, start: Bound<&'k [u8]>) -> Range<'k> {
+        match self.direction {
+            Direction::Forward => (start, self.high.as_ref().map(Vec::as_slice)),
+            Direction::Reversed => (self.low.as_ref().map(Vec::as_slice), start),
+        }
     }
 }
 
@@ -238,8 +266,7 @@ impl Rows {
                 Ok(true) => {}
                 Ok(false) => {
                     self.done = true;
-                    let behind = self.stream.record().map(|record| record.key.to_vec());
-                    self.note_range(behind);
+                    self.note_range(self.behind());
                 }
                 Err(error) => {
                     self.done = true;
@@ -342,6 +369,15 @@ impl Rows {
         }
     }
 
+    /// The key before which a forward scan has passed every key; none at the end of the table.
+    /// Beyond its upper bound it does not know the keys of the parts that it passed over.
+    fn behind(&self) -> Option<Vec<u8>> {
+        match &self.plan.high {
+            Bound::Included(high) | Bound::Excluded(high) => Some(high.clone()),
+            Bound::Unbounded => self.stream.record().map(|record| record.key.to_vec()),
+        }
+    }
+
     /// Ends the empty range that began with the scan, before the key `behind` or at the end of the
     /// table, and notes it if it is long.
     fn note_range(&mut self, behind: Option<Vec<u8>>) {
@@ -402,7 +438,7 @@ impl Rows {
     /// False at the end of the range.
     fn collect_key(&mut self) -> Result<bool> {
         let Some(mut record) = self.stream.record() else { return Ok(false) };
-        if !self.plan_admits(record.key) {
+        if !self.plan.admits(&self.table.rules.order, record.key) {
             return Ok(false);
         }
         self.key.clear();
@@ -438,27 +474,10 @@ impl Rows {
             }
         }
     }
-
-    /// Whether `key` is still inside the range, at the end that the scan moves toward.
-    fn plan_admits(&self, key: &[u8]) -> bool {
-        let order = &self.table.rules.order;
-        match self.plan.direction {
-            Direction::Forward => match &self.plan.high {
-                Bound::Unbounded => true,
-                Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
-                Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
-            },
-            Direction::Reversed => match &self.plan.low {
-                Bound::Unbounded => true,
-                Bound::Included(low) => order.compare(key, low) != Ordering::Less,
-                Bound::Excluded(low) => order.compare(key, low) == Ordering::Greater,
-            },
-        }
-    }
 }
 
 /// The sources of a scan, newest first, and the files that they read. Each begins where the scan
-/// does, or at the end of the empty range there.
+/// does, or at the end of the empty range there. Runs without a record of the range are left out.
 fn sources_of(
     engine: &Arc<Engine>,
     table: &Arc<TableCore>,
@@ -475,7 +494,9 @@ fn sources_of(
         sources.push(Source::Memtable(stream(sealed.memtable.capture(&engine.published))));
     }
     let mut files = Vec::new();
-    for run in view.runs.iter() {
+    let prefix = prefix::prefix_range(table, plan.range_from(start));
+    let mut tally = PrefixTally::default();
+    for (number, run) in view.runs.iter().enumerate() {
         let start = match range {
             Some(range) if run.max_seq() <= range.seq => match &range.to {
                 Some(to) => Bound::Included(&to[..]),
@@ -483,10 +504,29 @@ fn sources_of(
             },
             _ => start,
         };
-        let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
-        sources.push(Source::Run(Box::new(position(cursor, start)?)));
+        let rank = if number + 1 == view.runs.len() { Rank::Oldest } else { Rank::Young };
+        let parts = run.parts_between(&table.rules.order, plan.range_from(start));
+        let passes = tally.passes;
+        let parts = prefix::parts_with(parts, prefix.as_ref(), rank, &mut tally);
+        if parts.is_empty() {
+            continue;
+        }
+        let cursor = parts_cursor(table, parts, &mut files, plan.direction, ReadMode::Cached);
+        let cursor = position(cursor, start)?;
+        if is_within(plan, &table.rules.order, &cursor) {
+            sources.push(Source::Run(Box::new(cursor)));
+        } else {
+            tally.false_passes += tally.passes - passes;
+        }
     }
+    engine.parts.count_prefix(tally);
     Ok((sources, files))
+}
+
+/// Whether a cursor that is where a scan begins is on a record of its range.
+#[inline(never)]
+fn is_within(plan: &ScanPlan, order: &KeyOrder, cursor: &RunCursor) -> bool {
+    cursor.record().is_some_and(|record| plan.admits(order, record.key))
 }
 
 /// The first seq at which a record of this key is new to the empty range that the scan is in.
@@ -524,8 +564,19 @@ pub fn run_cursor(
     direction: Direction,
     mode: ReadMode,
 ) -> RunCursor {
-    files.extend(run.parts.iter().map(|part| Arc::clone(&part.file)));
-    let parts = run.parts.iter().map(|part| (Arc::clone(&part.file.part), part.trim().map(<[u8]>::to_vec)));
+    parts_cursor(table, &run.parts, files, direction, mode)
+}
+
+/// The same over some of its parts, which follow one another.
+fn parts_cursor(
+    table: &TableCore,
+    parts: &[PartView],
+    files: &mut Vec<Arc<PartFile>>,
+    direction: Direction,
+    mode: ReadMode,
+) -> RunCursor {
+    files.extend(parts.iter().map(|part| Arc::clone(&part.file)));
+    let parts = parts.iter().map(|part| (Arc::clone(&part.file.part), part.trim().map(<[u8]>::to_vec)));
     RunCursor::new(parts.collect(), table.rules.order.clone(), direction, mode)
 }
 

@@ -6,6 +6,7 @@
 //! neither.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,6 +101,23 @@ impl RunView {
     #[inline]
     pub fn part_of(&self, order: &KeyOrder, key: &[u8]) -> Option<&PartView> {
         self.spans.find(order, key).and_then(|at| self.parts.get(at))
+    }
+
+    /// The parts that may have keys between two bounds, in the order of the table.
+    pub fn parts_between(&self, order: &KeyOrder, (low, high): (Bound<&[u8]>, Bound<&[u8]>)) -> &[PartView] {
+        let is_below = |part: &PartView| match low {
+            Bound::Included(key) => order.compare(&part.high, key).is_lt(),
+            Bound::Excluded(key) => order.compare(&part.high, key).is_le(),
+            Bound::Unbounded => false,
+        };
+        let begins_within = |part: &PartView| match high {
+            Bound::Included(key) => order.compare(&part.low, key).is_le(),
+            Bound::Excluded(key) => order.compare(&part.low, key).is_lt(),
+            Bound::Unbounded => true,
+        };
+        let from = self.parts.partition_point(is_below);
+        let rest = self.parts.get(from..).unwrap_or(&[]);
+        &rest[..rest.partition_point(begins_within)]
     }
 
     /// The newest seq that a record of it may have.

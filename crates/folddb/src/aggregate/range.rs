@@ -15,12 +15,13 @@ use folddb_layout::summaries::Summary;
 use folddb_memtable::Captured;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::{Aggregate as Sum, KeyOrder};
-use folddb_run::{ReadMode, RunCursor};
+use folddb_run::{Rank, ReadMode, RunCursor};
 
 use crate::scan::bytes::BytesScan;
 use crate::scan::rows::AnyRows;
 use crate::scan::typed::{Scan, wrong_row};
 use folddb_engine::read::pinned;
+use folddb_engine::read::prefix;
 use folddb_engine::read::scan::{ScanPlan, Wanted, run_cursor};
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::range_deletes::RangeDeletes;
@@ -106,7 +107,7 @@ impl BytesScan {
         let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
         // In a transaction all of the range is scanned, which notes its reads and includes its own
         // writes.
-        let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
+        let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view, range) };
         match base {
             None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
             Some(base) => {
@@ -209,13 +210,18 @@ impl Summing<'_> {
 }
 
 /// The run along which the range is divided: the one with the most keys, if its blocks may have
-/// summaries.
-fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
+/// summaries, and it has keys of the range as far as its filters know.
+fn base_of<'v>(
+    table: &TableCore,
+    view: &'v TableView,
+    (low, high): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
+) -> Option<&'v RunView> {
     if !table.rules.rules.summaries {
         return None;
     }
     let keys = |run: &&RunView| run.parts.iter().map(|part| part.file.part.facts().keys).sum::<u64>();
-    view.runs.iter().max_by_key(keys)
+    let range = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+    view.runs.iter().max_by_key(keys).filter(|run| prefix::may_have(table, run, Rank::Young, range))
 }
 
 /// Divides a range into tiles along the parts of one run.

@@ -139,6 +139,21 @@ fn of_caches(engine: &Engine) -> Vec<MetricFamily> {
             "Keys that a filter let pass, and that the file did not have.",
             reads.filter_false_passes,
         ),
+        counter(
+            "folddb_prefix_filter_rejects_total",
+            "Files that a scan of a prefix passed over, since their filters knew that they do not have it.",
+            reads.prefixes.rejects,
+        ),
+        counter(
+            "folddb_prefix_filter_passes_total",
+            "Files that a filter let a scan of a prefix read.",
+            reads.prefixes.passes,
+        ),
+        counter(
+            "folddb_prefix_filter_false_positives_total",
+            "Files that a filter let a scan of a prefix read, and that did not have it.",
+            reads.prefixes.false_passes,
+        ),
         family(
             "folddb_files_open",
             "Files of runs that are open.",
