@@ -1,9 +1,11 @@
 //! Comparing a store with the model: single keys, scans, pieces of scans.
 
 use std::io::Read;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::slice;
 
+use folddb::codec::KeyRange;
+use folddb::codec::tuple::{pack, unpack};
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::{BytesScan, Error, ErrorKind, Reader};
 
@@ -44,7 +46,7 @@ pub(crate) fn prefix_ops(shape: &Shape, op: &TableOp) -> Option<Vec<ModelOp>> {
             (from, prefix.clone(), Some(prefix))
         }
     };
-    let last = last.filter(|last| !shape.has_number_keys() || last.len() == 8).map(ModelOp::Delete);
+    let last = last.filter(|last| shape.takes_key(last)).map(ModelOp::Delete);
     Some([ModelOp::DeleteRange(from, to)].into_iter().chain(last).collect())
 }
 
@@ -304,17 +306,30 @@ pub(crate) fn narrow(scan: BytesScan, shape: &Shape, to: &ScanShape) -> BytesSca
     }
 }
 
+/// The keys of a prefix of the key with this number: of some bytes of it, or, where keys are
+/// tuples, of some elements.
+pub(crate) fn prefix_range(shape: &Shape, (number, len): (u8, u8)) -> KeyRange {
+    let mut prefix = shape.key(number);
+    if !shape.has_tuple_keys() || len % 2 == 1 {
+        prefix.truncate(usize::from(len));
+        return KeyRange::prefix(prefix);
+    }
+    let elements = unpack(&prefix).unwrap_or_default();
+    let low = pack(&elements[..elements.len().min(usize::from(len) / 2 + 1)]);
+    let high = [&low[..], b"\xff"].concat();
+    KeyRange { low: Bound::Included(low), high: Bound::Excluded(high) }
+}
+
 pub(crate) fn scan_prefix(
     rows: &[ModelRow],
     shape: &Shape,
-    key: &[u8],
-    len: u8,
+    prefix: (u8, u8),
     scan: &ScanShape,
     start: BytesScan,
 ) -> Outcome {
-    let prefix = &key[..key.len().min(usize::from(len))];
-    let expected = chosen(rows.to_vec(), scan, |key| key.starts_with(prefix));
-    let narrowed = start.prefix(prefix);
+    let range = prefix_range(shape, prefix);
+    let expected = chosen(rows.to_vec(), scan, |key| range.contains(key));
+    let narrowed = start.within(range);
     let narrowed = if scan.reverse { narrowed.reverse() } else { narrowed };
     let narrowed = match scan.limit {
         Some(limit) => narrowed.limit(usize::from(limit)),
@@ -323,6 +338,12 @@ pub(crate) fn scan_prefix(
     if shape.order == crate::tables::Order::ByLength {
         let refused = narrowed.count().map_err(|error| error.kind());
         return same("a prefix in a custom order", &refused, &Err(ErrorKind::InvalidInput));
+    }
+    if scan.limit.is_none() {
+        let fails = expected.iter().any(|(_, present)| *present == Present::Failed);
+        let count = narrowed.clone().count().map_err(|error| error.kind());
+        let wanted = if fails { Err(ErrorKind::FoldFailed) } else { Ok(expected.len() as u64) };
+        same("the count of a prefix", &count, &wanted)?;
     }
     compare_rows(&expected, narrowed)
 }

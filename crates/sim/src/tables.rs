@@ -9,7 +9,7 @@ use std::time::Duration;
 use folddb_base::stamp::NEVER;
 
 use folddb::codec::KeyCodec;
-use folddb::codec::tuple::Element;
+use folddb::codec::tuple::{Element, pack, unpack};
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
 use folddb::time::moment;
@@ -123,7 +123,11 @@ impl Shape {
 
     /// The rules in the form of the store.
     pub fn rules(&self) -> TableRules {
-        let key = if self.has_number_keys() { KeyCodec::U64 } else { KeyCodec::Bytes };
+        let key = match () {
+            () if self.has_number_keys() => KeyCodec::U64,
+            () if self.has_tuple_keys() => KeyCodec::Tuple,
+            () => KeyCodec::Bytes,
+        };
         let rules = TableRules::new(key).block_bytes(self.block_bytes).filter_bits(self.filter_bits);
         let rules = match self.order {
             Order::Bytewise => rules,
@@ -207,10 +211,23 @@ impl Shape {
         matches!(self.kind, Kind::SumU64)
     }
 
+    /// Whether its keys are tuples of any number of elements: filters know the first of these.
+    pub fn has_tuple_keys(&self) -> bool {
+        matches!(self.kind, Kind::First | Kind::MinBytes)
+    }
+
+    /// Whether these bytes can be a key of it.
+    pub(crate) fn takes_key(&self, key: &[u8]) -> bool {
+        (!self.has_number_keys() || key.len() == 8) && (!self.has_tuple_keys() || unpack(key).is_ok())
+    }
+
     /// The key with this number, below [`KEYS`].
     pub fn key(&self, number: u8) -> Vec<u8> {
         if self.has_number_keys() {
             return (u64::from(number) * 0x0101_0101).to_be_bytes().to_vec();
+        }
+        if self.has_tuple_keys() {
+            return pack(&elements(number));
         }
         const ODD: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"a", b"ab", b"b", b"\xff", b"\xff\xff"];
         match ODD.get(usize::from(number)) {
@@ -305,6 +322,29 @@ impl Shape {
             _ => false,
         }
     }
+}
+
+/// The elements of the key with this number: none, one, or up to three, of which the first is one
+/// of four. Strings continue others behind a zero.
+fn elements(number: u8) -> Vec<Element<'static>> {
+    const TEXTS: [&str; 4] = ["", "a", "a\0", "a\0b"];
+    let text = |at: u8| Element::from(TEXTS[usize::from(at) % TEXTS.len()]);
+    let Some(rest) = number.checked_sub(8) else {
+        return match number {
+            0 => Vec::new(),
+            1..=4 => vec![text(number - 1)],
+            5 => vec![Element::Null],
+            6 => vec![Element::Nested(vec![Element::Null])],
+            _ => vec![Element::from(255u32)],
+        };
+    };
+    let more = match rest % 5 {
+        0 => vec![Element::from(0u32)],
+        1 => vec![Element::from(255u32)],
+        2 => vec![text(1)],
+        third => vec![text(1), Element::from(u32::from(third))],
+    };
+    [vec![text(rest / 5)], more].concat()
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------

@@ -97,8 +97,8 @@ fn scan_table(
     if shape.order == Order::Hashed {
         return scan_hashed(&rows, shape, scan, start());
     }
-    if let Some((number, len)) = scan.prefix {
-        return scan_prefix(&rows, shape, &shape.key(number), len, scan, start());
+    if let Some(prefix) = scan.prefix {
+        return scan_prefix(&rows, shape, prefix, scan, start());
     }
     let expected = chosen(rows, scan, |key| inside(shape, scan, key));
     let narrowed = narrow(start(), shape, scan);

@@ -10,8 +10,8 @@ use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
 
 use crate::compare::{
-    Outcome, chosen, compare_rows, inside, narrow, prefix_of, prefix_ops, range, read_key, same, scan_hashed,
-    scan_prefix,
+    Outcome, chosen, compare_rows, inside, narrow, prefix_of, prefix_ops, prefix_range, range, read_key,
+    same, scan_hashed, scan_prefix,
 };
 use crate::known::Ops;
 use crate::model::{Model, ModelRow, Present, Written};
@@ -178,7 +178,7 @@ impl Player {
         let rows = running.rows(&self.known.model, table.name());
         let outcome = match (shape.order, scan.prefix) {
             (Order::Hashed, _) => scan_hashed(&rows, shape, scan, scanned),
-            (_, Some((number, len))) => scan_prefix(&rows, shape, &shape.key(number), len, scan, scanned),
+            (_, Some(prefix)) => scan_prefix(&rows, shape, prefix, scan, scanned),
             _ => {
                 let expected = chosen(rows.clone(), scan, |key| inside(shape, scan, key));
                 compare_rows(&expected, narrow(scanned, shape, scan))
@@ -286,10 +286,7 @@ fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec
     }
     let is_inside = |key: &[u8]| match scan.prefix {
         None => inside(shape, scan, key),
-        Some((number, len)) => {
-            let first = shape.key(number);
-            key.starts_with(&first[..first.len().min(usize::from(len))])
-        }
+        Some(prefix) => prefix_range(shape, prefix).contains(key),
     };
     let seen = chosen(rows, scan, is_inside);
     let is_cut_short = scan.limit.is_some_and(|limit| seen.len() == usize::from(limit));
