@@ -34,7 +34,7 @@ const BLOCK_ROWS: u64 = 800;
 const SCAN_ROWS: u64 = 20_000;
 
 /// All kernels, in the order of the life of a record: written, flushed, merged, read.
-pub(crate) const KERNELS: [Kernel; 19] = [
+pub(crate) const KERNELS: [Kernel; 21] = [
     kernel("frame-batch", "a record encoded and hashed in a frame of 1,000", 50_000, frame_batch),
     kernel("frame-single", "a frame of one record", 20_000, frame_single),
     kernel("push", "a Set of 8 + 8 random bytes into a memtable, tails sorted and sealed", 4 * TAIL, push),
@@ -64,6 +64,13 @@ pub(crate) const KERNELS: [Kernel; 19] = [
     kernel("get", "a get of a row in one run, from cached blocks", 5_000, get),
     kernel("get-memtable", "a get of a row in a memtable of 8 chunks", 5_000, get_memtable),
     kernel("scan", "a row of a scan over one run and a memtable, from cached blocks", 2 * SCAN_ROWS, scan),
+    kernel("scan-absent", "a scan of a prefix that none of five runs has, from memory", 2_000, scan_absent),
+    kernel(
+        "load-tuples",
+        "a row with a tuple of two as its key, in a batch, flushed",
+        2 * SCAN_ROWS,
+        load_tuples,
+    ),
 ];
 
 const fn kernel(
@@ -438,6 +445,37 @@ fn scan(operations: u64) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// A table with this many batches of pairs, each flushed. Five rows each begin with the same even
+/// number, which no other of five batches has.
+fn with_pairs(batches: u64, work: impl FnOnce(&Table<(u64, u64), u64>) -> Result<()>) -> Result<()> {
+    with_store(1, |store, _| {
+        let table = store.table("pairs", Rules::sorted::<(u64, u64), u64>())?;
+        for number in 0..batches {
+            let mut batch = store.batch();
+            for n in 0..SCAN_ROWS {
+                batch.put(&table, &(2 * (n - n % 5 + number % 5), n), &n);
+            }
+            batch.commit(Durability::Process)?;
+            store.flush()?;
+        }
+        work(&table)
+    })
+}
+
+fn scan_absent(operations: u64) -> Result<()> {
+    with_pairs(5, |table| {
+        black_box(table.scan().count()?); // now everything is in the cache
+        for n in 0..operations {
+            black_box(table.scan().prefix(&(2 * (mix(n) % SCAN_ROWS) + 1,)).is_empty()?);
+        }
+        Ok(())
+    })
+}
+
+fn load_tuples(operations: u64) -> Result<()> {
+    with_pairs(operations / SCAN_ROWS, |_| Ok(()))
 }
 
 fn get_memtable(operations: u64) -> Result<()> {
