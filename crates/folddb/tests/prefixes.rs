@@ -304,8 +304,8 @@ fn act(store: &Store, table: &BytesTable, is_reversed: bool, model: &mut Model, 
 fn play(seed: u64) {
     let mut chance = seed;
     let (_dir, store) = fresh(manual());
-    let rules = TableRules::new(KeyCodec::Tuple).block_bytes(512).summaries(seed % 3 == 0);
-    let rules = if seed % 2 == 0 { rules } else { rules.order("reversed") };
+    let rules = TableRules::new(KeyCodec::Tuple).block_bytes(512).summaries(seed.is_multiple_of(3));
+    let rules = if seed.is_multiple_of(2) { rules } else { rules.order("reversed") };
     let reversed = seed % 2 == 1;
     let table = store.create_bytes_table("t", rules).unwrap();
     let mut model = Model::new();
@@ -314,9 +314,8 @@ fn play(seed: u64) {
         act(&store, &table, reversed, &mut model, &mut chance);
         let range = range(&mut chance);
         check(table.scan(), &model, &range, reversed);
-        match &past {
-            Some((snapshot, model)) => check(snapshot.scan(&table), model, &range, reversed),
-            None => {}
+        if let Some((snapshot, model)) = &past {
+            check(snapshot.scan(&table), model, &range, reversed);
         }
         match next(&mut chance) % 30 {
             0 => past = Some((store.snapshot(), model.clone())),
