@@ -591,7 +591,7 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     /// Whether a tail became full: once this is dropped, and no lock is held any more, the caller
-    /// makes a chunk of it, with [`Memtable::seal_full`].
+    /// makes a chunk of it, with [`Memtable::seal_full_tail`].
     #[inline]
     pub fn has_full(&self) -> bool {
         self.has_stepped_aside
