@@ -3,9 +3,9 @@
 //!
 //! A partition gets a hash for each run of equal leading elements: of the first element of the keys
 //! always, and of the first two, three and more as long as all of these hashes together stay below
-//! half of its keys. So keys of many rows a prefix cost little, and no key costs more than twice
-//! what it does without. A filter is built for all hashes that it gets, so gets are as sure as
-//! before.
+//! half of its keys and [`HASHES_FREE`]. So keys of many rows a prefix cost little, and in a large
+//! partition none costs more than twice what it does without. A filter is built for all hashes that
+//! it gets, so gets are as sure as before.
 
 use std::ops::Bound;
 
