@@ -64,6 +64,26 @@ fn memtables_of_dropped_tables_do_not_count() {
     assert_eq!(steps, [steps[0]; 20], "the last table fares like the first");
 }
 
+/// A tail that becomes full is sorted after its batch, and then takes more. Tables that are written
+/// to once, with one full tail each, were counted as if it did not.
+#[test]
+fn what_a_sorted_tail_takes_counts_although_its_table_is_written_to_no_more() {
+    let (_dir, store) = fresh(manual().memory_bytes(64 << 20));
+    let tables: Vec<_> = (0..40).map(|n| store.table(&format!("t{n}"), counters()).unwrap()).collect();
+    for table in &tables {
+        let mut batch = store.batch();
+        for n in 0..4_200u64 {
+            batch.put(table, &n, &n);
+        }
+        batch.commit(Durability::Process).unwrap();
+    }
+    while store.background_step_of(BackgroundJob::Flush).unwrap().is_some() {}
+    let bytes: u64 = tables.iter().map(|table| table.stats().unwrap().memtable_bytes).sum();
+    let most = (64 << 20) / 4; // what is written to, before the largest is sealed: see LIMITS
+    assert!(bytes <= most, "{bytes} bytes of memtables that nobody flushes");
+    assert!(bytes > most / 2, "most of it need not be flushed: {bytes}");
+}
+
 /// A batch that fits into no segment is refused, and nothing else happens.
 #[test]
 fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {

@@ -609,7 +609,7 @@ impl Writer<'_> {
         if !self.applying.appender.has_room(&record, &self.memtable.limits.tail) {
             self.step_aside(boundaries);
         }
-        if self.applying.full_from.is_some_and(|from| record.seq - from > TAILS_SEQS_MAX) {
+        if self.applying.full_from.is_some_and(|from| record.seq.saturating_sub(from) > TAILS_SEQS_MAX) {
             self.memtable.seal_full_tail(); // those who sort both tails count seqs from its first
             self.applying.full_from = None;
         }

@@ -104,7 +104,8 @@ fn a_question_that_fails_for_another_reason_says_nothing_about_the_file_system()
     let files = faulty();
     let store = Store::create(dir.path().join("store"), options(&files)).expect("the store is created");
     let numbered = Numbered::open(&store).expect("the tables are created");
-    files.break_on(Fault::on(&[Call::CheckWritable]));
+    const EMFILE: i32 = 24;
+    files.break_on(Fault { os_error: EMFILE, ..Fault::on(&[Call::CheckWritable]) });
     store.background_step_of(BackgroundJob::Log).expect("nothing of the log has failed");
     commit(&store, &numbered, 1, Durability::Process).expect("the store writes on");
 }

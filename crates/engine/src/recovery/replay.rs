@@ -151,7 +151,11 @@ fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFram
     let last_seq = frame.first_seq + u64::from(frame.count) - 1;
     committer.next_seq = last_seq + 1;
     commit::publish(engine, committer, last_seq);
-    commit::seal_tails(engine, &std::mem::take(&mut committer.full));
+    let full = std::mem::take(&mut committer.full);
+    if !full.is_empty() {
+        commit::seal_tails(engine, &full);
+        committer.recount(&full);
+    }
     tables_of(frame).for_each(|table| committer.count_bytes(table));
     Ok(())
 }

@@ -22,8 +22,8 @@ pub struct Committer {
     pub stripes_version: u64,
     /// Bytes of all active memtables.
     pub active_bytes: usize,
-    /// Memtables with a full tail, which is sealed once the lock is free.
-    pub full: Vec<Arc<Memtable>>,
+    /// Memtables with a full tail, which is sealed once the lock is free, and their tables.
+    pub full: Vec<(TableId, Arc<Memtable>)>,
 }
 
 impl Committer {
@@ -62,6 +62,17 @@ impl Committer {
     pub fn written(&self) -> impl Iterator<Item = &Active> {
         let active = self.written.iter().filter_map(|id| self.active.get(id.0 as usize)?.as_ref());
         active.filter(|active| active.first_lsn.is_some())
+    }
+
+    /// Counts what sealing tails has made of memtables: a chunk with its filter, and scratch.
+    pub(crate) fn recount(&mut self, sealed: &[(TableId, Arc<Memtable>)]) {
+        for (id, memtable) in sealed {
+            match self.active_mut(*id) {
+                Some(active) if Arc::ptr_eq(&active.memtable, memtable) => active.bytes = memtable.bytes(),
+                _ => continue, // it is sealed itself by now, and counted by who did that
+            }
+            self.count_bytes(*id);
+        }
     }
 
     /// Updates the total with the present bytes of a table's active memtable. It may decrease:

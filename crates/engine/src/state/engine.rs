@@ -171,7 +171,7 @@ impl Engine {
     }
 
     /// The commit lock, for readers of the present: no batch is half applied, and no memtable is
-    /// being sealed. None in a forked child, whose reads fail.
+    /// being sealed as a whole. None in a forked child, whose reads fail.
     pub fn still(&self) -> Option<MutexGuard<'_, Committer>> {
         (!self.health.is_forked()).then(|| self.commit.lock())
     }
@@ -193,6 +193,7 @@ impl Engine {
         let mut committer = self.commit.lock();
         committer.active = Vec::new();
         committer.written.clear();
+        committer.full.clear();
         drop(committer);
         self.catalog().all().for_each(|table| table.let_go());
         if let Some(journal) = &self.journal {

@@ -29,16 +29,22 @@ pub fn check_space(engine: &Engine) {
     engine.health.set_space(&space);
 }
 
-/// Poisons the store if its file system has turned read-only: what is appended through a map would
-/// be acknowledged until a file is made or synced, and be lost when the machine stops.
+/// Poisons the store if its file system has turned read-only, or was shut down after an error of
+/// its own (XFS; opening a file is an input/output error then): what is appended through a map
+/// would be acknowledged until a file is made or synced, and be lost when the machine stops.
 pub(crate) fn check_disk(engine: &Engine) {
     let path = engine.dir.join(FileName::Format.to_string());
     match engine.host.files.check_writable(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+        Err(error) if is_lost(&error) => {
             engine.health.poison(&Error::io("write", &engine.dir, error));
         }
         _ => {} // anything else is for the call that meets it to report
     }
+}
+
+fn is_lost(error: &std::io::Error) -> bool {
+    const EIO: i32 = 5;
+    error.kind() == std::io::ErrorKind::ReadOnlyFilesystem || error.raw_os_error() == Some(EIO)
 }
 
 /// Bytes of all files of the store, if it has a budget; otherwise of those that it needs.

@@ -1,8 +1,8 @@
 //! Which snapshots are live, and therefore where folding must stop.
 //!
 //! A snapshot is a registered sequence number. It is registered under the commit lock, so every
-//! record sealed later than that sees its boundary, and every record folded earlier is wholly below
-//! it.
+//! record that comes later sees its boundary when it is folded, and every record of a tail that was
+//! full by then, folded already or not, is wholly below it.
 //!
 //! ```text
 //!   boundary   young: folding stops at it, in memory and in merges

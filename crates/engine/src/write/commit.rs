@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Lsn, Pointer, Record, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Pointer, Record, Result, Seq, TableId};
 use folddb_hash::Past;
 use folddb_host::sync::MutexGuard;
 use folddb_host::sync::atomic::Ordering;
@@ -104,16 +104,36 @@ fn append_and_apply(
     if !committer.full.is_empty() {
         let full = std::mem::take(&mut committer.full);
         drop(committer);
-        seal_tails(engine, &full);
+        if done.is_ok() {
+            seal_tails(engine, &full);
+            recount(engine, &full);
+        }
     }
     done
 }
 
-/// Makes chunks of the tails that became full. No lock is held: others write meanwhile.
+/// Makes chunks of the tails that became full. A commit does so without the commit lock: others
+/// write meanwhile.
 #[cold]
-pub(crate) fn seal_tails(engine: &Engine, memtables: &[Arc<Memtable>]) {
+pub(crate) fn seal_tails(engine: &Engine, full: &[(TableId, Arc<Memtable>)]) {
     let _guard = PoisonOnPanic::new(&engine.health); // a custom order may panic
-    memtables.iter().for_each(|memtable| memtable.seal_full_tail());
+    full.iter().for_each(|(_, memtable)| memtable.seal_full_tail());
+}
+
+#[cold]
+fn recount(engine: &Engine, sealed: &[(TableId, Arc<Memtable>)]) {
+    let mut committer = engine.commit.lock();
+    committer.recount(sealed);
+    note_active(engine, &mut committer);
+}
+
+/// Notes what active memtables take, and seals one where that is too much for all stores.
+fn note_active(engine: &Engine, committer: &mut Committer) {
+    match engine.memory.note_active(committer.active_bytes) {
+        Seals::Nobody => {}
+        Seals::Asker => seal_largest(engine, committer),
+        Seals::Another => engine.bell.ring(),
+    }
 }
 
 fn append_and_apply_locked(
@@ -243,7 +263,7 @@ pub(crate) fn apply(
                     continue;
                 }
                 if active.take(numbered, frame_lsn, stripes, range_deleted)? {
-                    full.push(Arc::clone(&active.memtable));
+                    full.push((id, Arc::clone(&active.memtable)));
                 }
             }
             None => numbered.for_each(drop),
@@ -297,11 +317,7 @@ fn seal_full(engine: &Engine, committer: &mut Committer, tables: &[Arc<TableCore
     if committer.active_bytes > memtable_bytes * 2 || engine.memory.take_asked() {
         seal_largest(engine, committer);
     }
-    match engine.memory.note_active(committer.active_bytes) {
-        Seals::Nobody => {}
-        Seals::Asker => seal_largest(engine, committer),
-        Seals::Another => engine.bell.ring(),
-    }
+    note_active(engine, committer);
     // A memtable is sealed when it is full, or when all together hold two, whichever is first.
     let filling_bytes = fullest_bytes.max(committer.active_bytes.saturating_sub(memtable_bytes));
     // Noted in grains: writers who wait for nothing read what is beside it.
@@ -332,8 +348,10 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
         engine.bell.ring();
         return;
     }
-    written.remove(&table.id);
+    // A custom order may panic here: the log keeps what the memtable has until it is sealed.
+    let _guard = PoisonOnPanic::new(&engine.health);
     active.memtable.freeze(stripes);
+    written.remove(&table.id);
     *active_bytes -= std::mem::take(&mut active.bytes_counted);
     let next = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
     let memtable = std::mem::replace(&mut active.memtable, next);
