@@ -292,12 +292,6 @@ impl Memtable {
         *self.sorted_tail.lock() = SortedTails::default();
     }
 
-    /// Whether a full tail waits to be sealed.
-    #[inline]
-    pub fn has_full(&self) -> bool {
-        self.layers.load().full.is_some()
-    }
-
     /// Makes a chunk from the full tail, if there is one. Readers see the tail until it is there,
     /// and appliers go on meanwhile. It takes no lock of the caller's, and needs none.
     #[cold]
@@ -640,9 +634,7 @@ impl Writer<'_> {
     #[inline(never)]
     fn step_aside(&mut self, boundaries: &[Seq]) {
         let memtable = self.memtable;
-        if memtable.has_full() {
-            memtable.seal_full_tail();
-        }
+        memtable.seal_full_tail(); // the one before this, if that was not done yet
         let appender = &mut self.applying.appender;
         appender.show();
         let spare = memtable.sealing.try_lock().and_then(|mut sealing| sealing.spare.take());

@@ -383,12 +383,10 @@ pub(crate) struct RawTail {
 impl RawTail {
     /// Adds newer records, whose seqs are within a `u32` of the first here.
     pub(crate) fn append(&mut self, newer: RawTail) {
-        if self.entries.is_empty() || newer.entries.is_empty() {
-            if self.entries.is_empty() {
-                *self = newer;
-            }
+        if newer.entries.is_empty() {
             return;
         }
+        debug_assert!(!self.entries.is_empty(), "a full tail has records");
         let (offset, seqs) = (self.arena.len() as u32, (newer.base_seq - self.base_seq) as u32);
         self.arena.extend_from_slice(&newer.arena);
         self.entries.extend(newer.entries.iter().map(|&(at, seq_delta)| (at + offset, seq_delta + seqs)));

@@ -76,19 +76,29 @@ fn a_failed_sync_of_the_journal_poisons_until_reopened() {
 /// Appends through a map succeed all the same, so nothing but the question finds out.
 #[test]
 fn a_file_system_that_turns_read_only_is_noticed() {
+    assert_noticed(EROFS, "Read-only file system");
+}
+
+#[test]
+fn a_file_system_that_was_shut_down_is_noticed() {
+    const EIO: i32 = 5;
+    assert_noticed(EIO, "Input/output error");
+}
+
+fn assert_noticed(os_error: i32, cause: &str) {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let (files, path) = (faulty(), dir.path().join("store"));
     let store = Store::create(&path, options(&files)).expect("the store is created");
     let numbered = Numbered::open(&store).expect("the tables are created");
     commit(&store, &numbered, 1, Durability::Process).expect("the world is whole");
     store.background_step_of(BackgroundJob::Log).expect("the world is whole");
-    files.break_on(Fault { os_error: EROFS, ..Fault::on(&[Call::CheckWritable]) });
+    files.break_on(Fault { os_error, ..Fault::on(&[Call::CheckWritable]) });
     commit(&store, &numbered, 2, Durability::Process).expect("nobody has asked yet");
 
     let _ = store.background_step_of(BackgroundJob::Log);
     let refused = commit(&store, &numbered, 3, Durability::Process).expect_err("it is noticed");
     assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused}");
-    let told = refused.message().contains("Read-only file system");
+    let told = refused.message().contains(cause);
     assert!(told && refused.message().contains("store"), "it names the cause and the place: {refused}");
     assert_eq!(numbered.last(), Ok(2), "reads go on");
     drop((numbered, store));

@@ -30,7 +30,7 @@ pub fn check_space(engine: &Engine) {
 }
 
 /// Poisons the store if its file system has turned read-only, or was shut down after an error of
-/// its own (XFS; opening a file is an input/output error then): what is appended through a map
+/// its own (opening a file is an input/output error then): what is appended through a map
 /// would be acknowledged until a file is made or synced, and be lost when the machine stops.
 pub(crate) fn check_disk(engine: &Engine) {
     let path = engine.dir.join(FileName::Format.to_string());
