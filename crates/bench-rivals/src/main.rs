@@ -42,6 +42,14 @@ enum Verb {
         #[command(flatten)]
         job: work::Job,
     },
+    /// The table of a contest as docs/BENCHMARKS.md has it
+    Table {
+        /// The JSON that the contest wrote
+        results: PathBuf,
+        /// That of an older contest: how FoldDB stood then is a column
+        #[arg(long)]
+        before: Option<PathBuf>,
+    },
     /// The rivals that this build can run
     Rivals,
 }
@@ -60,6 +68,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
     match verb {
         Verb::Contest(contest) => return contest.run(),
         Verb::Child { rival, dir, job } => println!("{}", work::run(&rival, &job, dir)?),
+        Verb::Table { results, before } => println!("{}", report::page(&results, before.as_deref())?),
         Verb::Rivals => rivals::ENTRIES.iter().for_each(|entry| println!("{}", entry.name)),
     }
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,7 @@
 mod standings;
 mod figures;
 mod table;
+mod page;
 mod charts;
 
 use std::path::Path;
@@ -26,6 +27,15 @@ pub(crate) fn write(out: &Path, name: &str, runs: &[Runs], settings: &Value) -> 
         println!("{}", chart.display());
     }
     Ok(())
+}
+
+/// The table of kept results for docs/BENCHMARKS.md, with a column of older ones if they are given.
+pub(crate) fn page(results: &Path, before: Option<&Path>) -> Result<String> {
+    let read = |path: &Path| -> Result<Value> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))
+    };
+    page::render(&read(results)?, before.map(read).transpose()?.as_ref())
 }
 
 /// The runs, if all of them succeeded; a rival with a failed run has failed.
