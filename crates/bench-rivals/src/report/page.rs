@@ -63,7 +63,7 @@ pub(super) fn render(results: &Value, before: Option<&Value>) -> Result<String> 
     let rivals: Vec<&str> = figures.keys().map(String::as_str).collect();
     let rounds = results["contest"]["repeat"].as_u64().unwrap_or(1);
     let first = if rounds == 1 { "one round".to_owned() } else { format!("median of {rounds} rounds") };
-    let names = rivals.iter().map(|rival| title(rival));
+    let names = rivals.iter().map(|rival| title(rival).to_owned());
     let mut head: Vec<String> = [first].into_iter().chain(names).collect();
     head.push("FoldDB to the best".to_owned());
     head.extend(before.map(|_| "before".to_owned()));

@@ -171,10 +171,11 @@ impl Child<'_> {
 
     /// Gets to warm up, then those that count, then a scan.
     fn warm(&mut self, questions: &dyn Questions) -> Result<(Value, Option<RowSum>)> {
+        let is_ordered = self.store()?.is_ordered();
         let mut reader = self.store()?.reader(Sight::Still)?;
         reads::gets(&mut *reader, questions, GETS, self.job.seed.wrapping_add(1))?;
         let Found { mut figures, right } = reads::gets(&mut *reader, questions, GETS, self.job.seed)?;
-        let (scan, found) = reads::scan(&mut *reader, questions)?;
+        let (scan, found) = reads::scan(&mut *reader, questions, is_ordered)?;
         drop(reader);
         figures["scan"] = scan;
         self.judge(right);
@@ -204,8 +205,9 @@ impl Child<'_> {
         drop(reader);
         self.judge(right);
         self.reopen_cold()?;
+        let is_ordered = self.store()?.is_ordered();
         let mut reader = self.store()?.reader(Sight::Still)?;
-        let (scan, found) = reads::scan(&mut *reader, questions)?;
+        let (scan, found) = reads::scan(&mut *reader, questions, is_ordered)?;
         drop(reader);
         self.judge(found == Some(expected));
         figures["scan"] = scan;

@@ -42,7 +42,7 @@ pub(super) fn open(child: &mut Child<'_>) -> Result<()> {
     let first_get_us = round(before.elapsed().as_secs_f64() * 1e6, 1);
     child.put("open", json!({ "open_ms": open_ms, "first_get_us": first_get_us }));
     child.judge(is_right);
-    let (_, found) = reads::scan(&mut *child.store()?.reader(Sight::Still)?, &pairs)?;
+    let (_, found) = reads::scan(&mut *child.store()?.reader(Sight::Still)?, &pairs, true)?;
     child.check(found, pairs.sum());
     Ok(())
 }

@@ -118,7 +118,7 @@ impl Versions<'_> {
 
     /// What is in the store, by a scan; `None` if something is wrong.
     pub(super) fn found(&self, store: &dyn Rival) -> Result<Option<RowSum>> {
-        Ok(reads::scan_rows(&mut *store.reader(Sight::Still)?, self, store.is_ordered())?.1)
+        Ok(reads::scan(&mut *store.reader(Sight::Still)?, self, store.is_ordered())?.1)
     }
 
     fn rows(&self) -> impl Iterator<Item = (u64, u64)> {

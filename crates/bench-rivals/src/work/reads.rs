@@ -66,14 +66,9 @@ pub(super) fn gets(
     Ok(Found { figures, right })
 }
 
-/// A scan of all rows, with their checksum; `None` instead of it if keys did not ascend, or a row
-/// does not belong to the workload.
-pub(super) fn scan(reader: &mut dyn Reader, questions: &dyn Questions) -> Result<(Value, Option<RowSum>)> {
-    scan_rows(reader, questions, true)
-}
-
-/// As [`scan`], but keys need not ascend unless the store `is_ordered`.
-pub(super) fn scan_rows(
+/// A scan of all rows, with their checksum; `None` instead of it if a row does not belong to the
+/// workload, or keys did not ascend although the store `is_ordered`.
+pub(super) fn scan(
     reader: &mut dyn Reader,
     questions: &dyn Questions,
     is_ordered: bool,
