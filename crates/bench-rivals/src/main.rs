@@ -50,6 +50,11 @@ enum Verb {
         #[arg(long)]
         before: Option<PathBuf>,
     },
+    /// Draws the charts of a contest again, beside its JSON
+    Charts {
+        /// The JSON that the contest wrote
+        results: PathBuf,
+    },
     /// The rivals that this build can run
     Rivals,
 }
@@ -69,6 +74,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Contest(contest) => return contest.run(),
         Verb::Child { rival, dir, job } => println!("{}", work::run(&rival, &job, dir)?),
         Verb::Table { results, before } => println!("{}", report::page(&results, before.as_deref())?),
+        Verb::Charts { results } => report::redraw(&results)?,
         Verb::Rivals => rivals::ENTRIES.iter().for_each(|entry| println!("{}", entry.name)),
     }
     Ok(ExitCode::SUCCESS)

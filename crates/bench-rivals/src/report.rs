@@ -31,11 +31,28 @@ pub(crate) fn write(out: &Path, name: &str, runs: &[Runs], settings: &Value) -> 
 
 /// The table of kept results for docs/BENCHMARKS.md, with a column of older ones if they are given.
 pub(crate) fn page(results: &Path, before: Option<&Path>) -> Result<String> {
-    let read = |path: &Path| -> Result<Value> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))
-    };
     page::render(&read(results)?, before.map(read).transpose()?.as_ref())
+}
+
+/// Draws the charts of kept results, beside them.
+pub(crate) fn redraw(results: &Path) -> Result<()> {
+    let kept = read(results)?;
+    let all = kept["runs"].as_object().context("these results have no `runs`")?;
+    let standing = |(rival, runs): (&String, &Value)| {
+        let done = runs.as_array().into_iter().flatten().filter(|run| run.get("failed").is_none());
+        Standing { rival: rival.clone(), runs: Ok(done.cloned().collect()) }
+    };
+    let standings: Vec<Standing> = all.iter().map(standing).collect();
+    let name = results.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    for chart in charts::write(results.parent().unwrap_or(Path::new("")), &name, &standings)? {
+        println!("{}", chart.display());
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Value> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))
 }
 
 /// The runs, if all of them succeeded; a rival with a failed run has failed.

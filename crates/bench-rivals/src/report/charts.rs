@@ -1,5 +1,5 @@
-//! Charts: bars of throughput, the slowest commits over time, and throughput in each tenth of the
-//! run.
+//! Charts: bars of throughput, the slowest commits over time, throughput in each tenth of the run,
+//! and what gets take beside a writer.
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,32 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A line of a chart: a name, and points.
 type Line = (String, Vec<(f64, f64)>);
 
+/// What the axes of a chart of lines show.
+struct Axes {
+    x_name: &'static str,
+    x_label: fn(&f64) -> String,
+    y_label: fn(&f64) -> String,
+}
+
+/// Plain numbers on both axes.
+const fn plain(x_name: &'static str) -> Axes {
+    Axes { x_name, x_label: |&value| number(value), y_label: |&value| number(value) }
+}
+
+/// Places of a distribution: their names, and the figures of them.
+const PLACES: [(&str, &str); 5] =
+    [("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p99_9_us"), ("max", "max_us")];
+
+/// A distribution of latencies: places from left to right, powers of ten upwards.
+const DISTRIBUTION: Axes = Axes {
+    x_name: "",
+    x_label: |&place| {
+        let is_one = place.fract() == 0.0 && place >= 0.0;
+        is_one.then(|| PLACES.get(place as usize)).flatten().map_or(String::new(), |one| one.0.to_owned())
+    },
+    y_label: |&power| number(10f64.powf(power)),
+};
+
 /// Writes the charts that there are figures for, and returns their paths.
 pub(super) fn write(out: &Path, name: &str, standings: &[Standing]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
@@ -55,12 +81,21 @@ pub(super) fn write(out: &Path, name: &str, standings: &[Standing]) -> Result<Ve
     let tenths = lines(standings, tenths);
     if !tenths.is_empty() {
         let title = format!("{name}: rows a second by the tenth of the run");
-        draw("tenths", &|area| plot(area, &title, "tenth", &tenths))?;
+        draw("tenths", &|area| plot(area, &title, &plain("tenth"), &tenths))?;
     }
     let slowest = lines(standings, |run| by_second(run, "p99_us"));
     if !slowest.is_empty() {
         let title = format!("{name}: p99 of a commit in each second, µs");
-        draw("p99", &|area| plot(area, &title, "second", &slowest))?;
+        draw("p99", &|area| plot(area, &title, &plain("second"), &slowest))?;
+    }
+    for (kind, says, phase) in [
+        ("reader", "gets of a reader that pauses, beside the load, µs", "reader"),
+        ("beside", "gets one after the other beside a writer, µs", "read_while_writing"),
+    ] {
+        let gets = lines(standings, |run| distribution(&run[phase]["gets"]));
+        if !gets.is_empty() {
+            draw(kind, &|area| plot(area, &format!("{name}: {says}"), &DISTRIBUTION, &gets))?;
+        }
     }
     Ok(paths)
 }
@@ -107,6 +142,14 @@ fn by_second(run: &Value, figure: &str) -> Option<Vec<(f64, f64)>> {
     )
 }
 
+/// The powers of ten of latencies, at the places of a distribution.
+fn distribution(latencies: &Value) -> Option<Vec<(f64, f64)>> {
+    let at = |(place, (_, figure)): (usize, &(&str, &str))| {
+        Some((place as f64, latencies[*figure].as_f64()?.max(0.01).log10()))
+    };
+    PLACES.iter().enumerate().map(at).collect()
+}
+
 /// A bar for each rival, the first on top.
 fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
     let highest = bars.iter().map(|(_, value)| *value).fold(0.0, f64::max) * 1.1;
@@ -142,25 +185,26 @@ fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
 }
 
 /// A line for each rival, with their names to the right.
-fn plot(area: &Area<'_>, title: &str, x_name: &str, lines: &[Line]) -> Result<()> {
+fn plot(area: &Area<'_>, title: &str, axes: &Axes, lines: &[Line]) -> Result<()> {
     let (left, names) = area.split_horizontally(PLOT_WIDTH);
     let points = || lines.iter().flat_map(|(_, points)| points);
     let start = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let end = points().map(|point| point.0).fold(start + 1.0, f64::max);
     let top = points().map(|point| point.1).fold(1.0, f64::max) * 1.1;
+    let bottom = points().map(|point| point.1).fold(0.0, f64::min);
     let mut chart = ChartBuilder::on(&left)
         .caption(title, FONT)
         .margin(16)
         .x_label_area_size(40)
         .y_label_area_size(70)
-        .build_cartesian_2d(start..end, 0.0..top)
+        .build_cartesian_2d(start..end, bottom..top)
         .map_err(failed)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
-        .x_desc(x_name)
-        .x_label_formatter(&|value| number(*value))
-        .y_label_formatter(&|value| number(*value))
+        .x_desc(axes.x_name)
+        .x_label_formatter(&|value| (axes.x_label)(value))
+        .y_label_formatter(&|value| (axes.y_label)(value))
         .label_style(FONT)
         .draw()
         .map_err(failed)?;
