@@ -165,7 +165,7 @@ pub struct CheckpointWriter {
 pub struct SegmentTally {
     /// Slots that lead to it.
     pub records: u64,
-    /// The approximate bytes of their records: by size classes, slightly too high.
+    /// The approximate bytes of their records: by size classes, up to a quarter too high.
     pub bytes: u64,
 }
 

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
+use folddb_hash::SegmentTally;
 use folddb_layout::relocated::Move;
 use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
@@ -38,6 +39,7 @@ use crate::edit::install;
 use crate::events::{Event, ReclaimEvent};
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
+use crate::state::hash_index::low_bits;
 use crate::state::log_sync;
 use crate::values::segments;
 use folddb_value_log::SegmentMap;
@@ -66,6 +68,8 @@ pub struct ReclaimJob {
     is_unlisted: bool,
     /// The time of its steps, except the last.
     took: Duration,
+    /// What was copied of each segment.
+    copied_of: BTreeMap<u32, SegmentTally>,
     /// Bytes of records copied.
     copied: u64,
     dropped: u64,
@@ -135,6 +139,7 @@ impl ReclaimJob {
             number: engine.numbers.take(),
             is_unlisted: false,
             took: Duration::ZERO,
+            copied_of: BTreeMap::new(),
             copied: 0,
             dropped: 0,
             plan,
@@ -238,15 +243,18 @@ impl ReclaimJob {
         let (Some(from), Some(writer)) = (self.sources.get_mut(&file), &mut self.writer) else {
             return Ok(0);
         };
-        let mut taken = 0;
-        while taken < budget_bytes {
+        let mut taken = SegmentTally::default();
+        while taken.bytes < budget_bytes {
             let Some(next) = moves.pop() else { break };
-            taken += from.source.copy(next.new, next.old, writer).map_err(|fault| match fault {
+            taken.bytes += from.source.copy(next.new, next.old, writer).map_err(|fault| match fault {
                 CopyFault::Source(error) => StepFault::File(file, error),
                 CopyFault::Target(error) => StepFault::Other(error),
             })?;
+            taken.records += 1;
         }
-        Ok(taken)
+        let of = self.copied_of.entry(segment).or_default();
+        (of.records, of.bytes) = (of.records + taken.records, of.bytes + taken.bytes);
+        Ok(taken.bytes)
     }
 
     fn end_segment(&mut self, segment: u32) {
@@ -290,6 +298,7 @@ impl ReclaimJob {
         self.is_unlisted = false;
         segments::note_listed_values(engine, &manifest);
         engine.values.files.relocated(&segments, self.number);
+        self.note_copied(engine);
         let gone: u64 = freed_bytes(&state, manifest.state());
         drop(manifest);
         let counters = &engine.counters;
@@ -307,6 +316,15 @@ impl ReclaimJob {
         counters.value_bytes_copied.add(file_bytes);
         counters.value_bytes_given_back.add(gone.saturating_sub(file_bytes));
         Ok(())
+    }
+
+    /// Tells hashed tables what their records take.
+    fn note_copied(&self, engine: &Engine) {
+        for (_, hashed) in engine.catalog().hashed() {
+            for (&segment, &copied) in &self.copied_of {
+                hashed.note_copied(low_bits(u64::from(segment)), copied);
+            }
+        }
     }
 
     /// In debug builds: reads everything that points into the segments now, and checks that all of

@@ -129,10 +129,38 @@ pub const NOT_SAVING: Lsn = Lsn::MAX;
 /// What the keys of a table point to in one segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentUse {
-    /// How many they are, and their approximate bytes.
+    /// How many they are, and their bytes by size classes.
     pub tally: SegmentTally,
     /// Where the last record ends that the table ever had in it.
     pub end: u64,
+    /// How much less their records take than that.
+    fill: Fill,
+}
+
+/// What records take, beside what the size classes of their slots say: these are up to a quarter
+/// too large, and reclaim keeps to a bound on bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fill {
+    class_bytes: u64,
+    bytes: u64,
+}
+
+impl Fill {
+    /// Of a segment of which only the size classes are known.
+    fn unknown(class_bytes: u64) -> Fill {
+        Fill { class_bytes, bytes: class_bytes }
+    }
+
+    fn add(&mut self, slot: Slot, bytes: u64) {
+        self.class_bytes = self.class_bytes.saturating_add(slot.class().about_bytes());
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// About what records take whose size classes add up to this.
+    fn of(self, class_bytes: u64) -> u64 {
+        let scaled = u128::from(class_bytes) * u128::from(self.bytes) / u128::from(self.class_bytes.max(1));
+        if self.class_bytes == 0 { class_bytes } else { u64::try_from(scaled).unwrap_or(u64::MAX) }
+    }
 }
 
 /// A checkpoint under way.
@@ -185,7 +213,7 @@ impl Hashed {
     ) -> Result<Hashed> {
         let one = |one: &IndexSegment| {
             let tally = SegmentTally { records: one.records, bytes: one.bytes };
-            (low_bits(one.segment), SegmentUse { tally, end: one.end })
+            (low_bits(one.segment), SegmentUse { tally, end: one.end, fill: Fill::unknown(one.bytes) })
         };
         let counted = state.saved_index().last().map_or(&[][..], |last| &last.segments);
         let segments = counted.iter().map(one).collect();
@@ -270,11 +298,13 @@ impl Hashed {
         if let Change::Replace { new, .. } | Change::Insert(new) = change {
             let used = segments.entry(new.segment()).or_default();
             used.end = used.end.max(end);
+            let bytes = end.saturating_sub(start);
             if is_new {
                 used.tally.add(new);
+                used.fill.add(new, bytes);
             }
             // The size class of a long value says little about its length.
-            let bytes = new.class().about_bytes().max(end.saturating_sub(start));
+            let bytes = new.class().about_bytes().max(bytes);
             self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         Ok(emptied)
@@ -360,12 +390,25 @@ impl Hashed {
     }
 
     /// What may still be read, by the low bits of the segments' numbers: what its keys point to,
-    /// and what is kept for snapshots.
+    /// and what is kept for snapshots. Bytes are those of the records, as far as these were put
+    /// since the store was opened; of others they are up to a quarter too many.
     pub(crate) fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
-        let mut tallies: BTreeMap<u32, SegmentTally> =
-            self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
-        self.index.each_replaced(&mut |slot| tallies.entry(slot.segment()).or_default().add(slot));
-        tallies
+        let mut segments = self.segments();
+        self.index.each_replaced(&mut |slot| segments.entry(slot.segment()).or_default().tally.add(slot));
+        let bytes_of =
+            |used: SegmentUse| SegmentTally { bytes: used.fill.of(used.tally.bytes), ..used.tally };
+        segments.into_iter().map(|(low, used)| (low, bytes_of(used))).collect()
+    }
+
+    /// Reclaim has copied all that is read of a segment, this many records of this many bytes. If
+    /// these are what the table has in it, its bytes are known exactly from now on: so what was
+    /// copied once never looks as if a part of it were dead, and is not copied again for that.
+    pub(crate) fn note_copied(&self, low: u32, copied: SegmentTally) {
+        if let Some(used) = self.segments.lock().get_mut(&low)
+            && used.tally.records == copied.records
+        {
+            used.fill = Fill { class_bytes: used.tally.bytes, bytes: copied.bytes };
+        }
     }
 
     /// Whether the log named something that the index does not have: then it is not known what it
