@@ -1,39 +1,52 @@
 //! The cost of reading: gets that hit, gets that miss, short scans and a full one, of a store that
 //! is kept.
 //!
-//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES
-//! [settled|compacted] [ROUNDS] [PHASES] [BLOCK_BYTES]`
+//! `cargo run --release -p folddb-bench --example read_cost -- DIRECTORY ROWS MEMORY_BYTES
+//! [settled|compacted|hashed] [ROUNDS] [PHASES] [BLOCK_BYTES]`
 //!
 //! The first call writes the store; later ones only read, so that two builds can be compared on the
 //! same files, also with other memory. Each phase prints the median and the 99th percentile of a
 //! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
-//! misses, `x` both in turn, `g` hits 64 at once, `s` scans of 100 rows, `a` one of all.
+//! misses, `x` both in turn, `g` hits 64 at once, `s` scans of 100 rows, `a` one of all; and of a
+//! store that was just opened, with nothing of it in memory, `c` hits one by one and `G` 64 at once.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use folddb::{Options, Result, Rules, Store, Table};
+use folddb_bench::cold::forget_files;
 
 const CALLS: u64 = 100_000;
+/// How many keys are asked for at once, and how often a store is read cold, with so many keys each
+/// time that few of them share a block.
+const AT_ONCE: u64 = 64;
+const COLD_OPENINGS: u64 = 10;
+const COLD_CALLS: u64 = 4;
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     let dir = PathBuf::from(args.next().unwrap_or_else(|| "read_cost.folddb".to_owned()));
     let rows: u64 = args.next().and_then(|rows| rows.parse().ok()).unwrap_or(1_000_000);
     let memory: usize = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20);
-    let compacted = args.next().is_some_and(|shape| shape == "compacted");
+    let shape = args.next().unwrap_or_else(|| "settled".to_owned());
     let rounds: u64 = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
     let phases = args.next().unwrap_or_else(|| "hmsa".to_owned());
 
     let block_bytes: u32 = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(8 << 10);
-    let rules = Rules::sorted::<u64, u64>().block_bytes(block_bytes);
-
+    let rules = match &*shape {
+        "hashed" => Rules::hashed::<u64, u64>(),
+        _ => Rules::sorted::<u64, u64>().block_bytes(block_bytes),
+    };
     if !dir.exists() {
-        write(&dir, rows, memory, compacted, rules.clone())?;
+        write(&dir, rows, memory, shape == "compacted", rules.clone())?;
     }
+    let open = || -> Result<(Store, Table<u64, u64>)> {
+        let store = Store::open(&dir, Options::default().memory_bytes(memory))?;
+        let table = store.table("numbers", rules.clone())?;
+        Ok((store, table))
+    };
     let before = Instant::now();
-    let store = Store::open(&dir, Options::default().memory_bytes(memory))?;
-    let table = store.table("numbers", rules)?;
+    let (store, table) = open()?;
     println!(
         "open {:.1} ms, {} runs",
         before.elapsed().as_secs_f64() * 1e3,
@@ -41,11 +54,52 @@ fn main() -> Result<()> {
     );
     let mut chance = 1;
     for _ in 0..rounds {
-        for phase in phases.chars() {
+        for phase in phases.chars().filter(|phase| !"cG".contains(*phase)) {
             measure(&store, &table, rows, phase, &mut chance)?;
         }
     }
-    store.close()
+    drop(table);
+    store.close()?;
+    for _ in 0..rounds {
+        for phase in phases.chars().filter(|phase| "cG".contains(*phase)) {
+            let mut took_ns = Vec::new();
+            for _ in 0..COLD_OPENINGS {
+                assert!(forget_files(&dir)?, "the system keeps the files in memory");
+                let (store, table) = open()?;
+                for _ in 0..COLD_CALLS {
+                    let asked = spread(&mut chance, rows);
+                    let started = Instant::now();
+                    let right = read_together(&table, &asked, phase == 'G')?;
+                    took_ns.push(started.elapsed().as_nanos() as u64 / AT_ONCE);
+                    assert!(right, "a read gave a wrong answer");
+                }
+                drop(table);
+                store.close()?;
+            }
+            took_ns.sort_unstable();
+            let (mean, p50) =
+                (took_ns.iter().sum::<u64>() / took_ns.len() as u64, took_ns[took_ns.len() / 2]);
+            println!("{phase}: mean {:.1} p50 {:.1} us a key", mean as f64 / 1e3, p50 as f64 / 1e3);
+        }
+    }
+    Ok(())
+}
+
+/// A row at random, and others at equal distances from it.
+fn spread(chance: &mut u64, rows: u64) -> Vec<u64> {
+    *chance = chance.wrapping_add(1);
+    let row = ((u128::from(mix(!*chance)) * u128::from(rows)) >> 64) as u64;
+    (0..AT_ONCE).map(|more| (row + more * (rows / AT_ONCE)) % rows).collect()
+}
+
+/// Whether the values of these rows are right, read at once or one by one.
+fn read_together(table: &Table<u64, u64>, rows: &[u64], at_once: bool) -> Result<bool> {
+    let keys: Vec<u64> = rows.iter().map(|row| mix(*row)).collect();
+    let found = match at_once {
+        true => table.get_many(&keys)?,
+        false => keys.iter().map(|key| table.get(key)).collect::<Result<_>>()?,
+    };
+    Ok(found.into_iter().eq(rows.iter().map(|row| Some(*row))))
 }
 
 fn write(dir: &PathBuf, rows: u64, memory: usize, compacted: bool, rules: Rules<u64, u64>) -> Result<()> {
@@ -70,7 +124,7 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
     let before = store.stats();
     let calls = match phase {
         's' => CALLS / 10,
-        'g' => CALLS / 64,
+        'g' => CALLS / AT_ONCE,
         _ => CALLS,
     };
     let mut took_ns = Vec::with_capacity(calls as usize);
@@ -100,11 +154,7 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
                     .try_fold(0, |n, row| row.map(|_| n + 1))?
                     > 0
             }
-            'g' => {
-                let rows: Vec<u64> = (0..64).map(|more| (row + more * (rows / 64)) % rows).collect();
-                let keys: Vec<u64> = rows.iter().map(|row| mix(*row)).collect();
-                table.get_many(&keys)?.into_iter().eq(rows.into_iter().map(Some))
-            }
+            'g' => read_together(table, &spread(chance, rows), true)?,
             'm' => table.get(&mix(rows + row))?.is_none(),
             'x' if call % 2 == 1 => table.get(&mix(rows + row))?.is_none(),
             _ => table.get(&mix(row))? == Some(row),

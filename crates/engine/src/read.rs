@@ -2,6 +2,7 @@
 //! hashed tables.
 
 pub mod stop;
+mod groups;
 pub mod buffer;
 pub mod pinned;
 pub mod hashed;

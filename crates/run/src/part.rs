@@ -181,7 +181,7 @@ impl Part {
     }
 
     /// A leaf if it is in memory, for a reader that reads it once.
-    fn leaf_in_memory(&self, number: usize, place: Place) -> Option<Arc<Leaf>> {
+    pub(crate) fn leaf_in_memory(&self, number: usize, place: Place) -> Option<Arc<Leaf>> {
         if let Some(leaf) = self.kept.leaf(number) {
             return Some(Arc::clone(leaf));
         }

@@ -44,6 +44,11 @@ enum Says {
 /// that has room for them.
 const FILTER_READ_EVERY: u64 = 4;
 
+/// Whether a get reads a filter that is not in memory.
+fn asks_filter(rank: Rank, key_hash: u64) -> bool {
+    rank != Rank::Oldest || key_hash.is_multiple_of(FILTER_READ_EVERY)
+}
+
 /// What a thread keeps from one get to the next, so that gets do not allocate.
 struct Scratch {
     at: BlockCursor,
@@ -192,6 +197,61 @@ impl Part {
         flow
     }
 
+    /// Asks the system for the filter and the leaf that a get of a probed key will read, as far as
+    /// they are not in memory. Waits for nothing.
+    pub fn ask_for_index(&self, probe: Probe, rank: Rank, key_hash: u64) {
+        let leaf = probe.leaf as usize;
+        let top = &self.frame().top;
+        let (Says::Ask | Says::NoFilter | Says::Filter { admits: true }, Some(entry)) =
+            (probe.says, top.leaves.get(leaf))
+        else {
+            return;
+        };
+        let filter = entry.filter.and_then(|number| top.filters.get(number as usize).copied());
+        if let (Says::Ask, Some(place)) = (probe.says, filter)
+            && asks_filter(rank, key_hash)
+            && self.shared().peek(self.key_of(place)).is_none()
+        {
+            self.ask_for(place);
+        }
+        if self.leaf_in_memory(leaf, entry.place).is_none() {
+            self.ask_for(entry.place);
+        }
+    }
+
+    /// Asks the system for the block that a get of a probed key will read, if it is not in memory.
+    /// Reads filter and leaf to know which one.
+    ///
+    /// # Errors
+    /// Of these reads.
+    pub fn ask_for_block(&self, probe: Probe, rank: Rank, key: &[u8], key_hash: u64) -> Result<()> {
+        let leaf = probe.leaf as usize;
+        let admits = match probe.says {
+            Says::Nothing | Says::Filter { admits: false } => return Ok(()),
+            Says::NoFilter | Says::Filter { admits: true } => None,
+            Says::Ask => self.cached_filter_admits(rank, leaf, key_hash)?,
+        };
+        if admits == Some(false) {
+            return Ok(());
+        }
+        let leaf = self.leaf(rank, leaf)?;
+        let number = leaf.separators.bound(self.order(), key, false);
+        if let Some(&place) = leaf.places.get(number)
+            && self.shared().peek(self.key_of(place)).is_none()
+        {
+            self.ask_for(place);
+        }
+        Ok(())
+    }
+
+    fn ask_for(&self, place: Place) {
+        if let Ok(file) = self.file()
+            && place.end() <= self.facts().file_bytes
+        {
+            file.will_need(place.offset, place.len_bytes.into());
+        }
+    }
+
     /// Whether a filter that is not kept admits the key; none if there is no filter, or if reading
     /// it is not worth it.
     #[inline(never)]
@@ -209,7 +269,7 @@ impl Part {
             count(&self.shared().counters().cache_hits, 1);
             return Ok(Some(filter.may_contain(key_hash)));
         }
-        if rank == Rank::Oldest && !key_hash.is_multiple_of(FILTER_READ_EVERY) {
+        if !asks_filter(rank, key_hash) {
             return Ok(None);
         }
         count(&self.shared().counters().cache_misses, 1);

@@ -657,6 +657,41 @@ fn a_part_that_was_warmed_reads_only_blocks() {
 }
 
 #[test]
+fn what_is_asked_for_is_what_a_get_reads_and_only_that() {
+    use memory::Call::{Read, WillNeed};
+    let world = World::new(16 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(50_000));
+    let as_reads = |calls: Vec<memory::Call>| -> Vec<memory::Call> {
+        let read = |call| if let WillNeed(at, len) = call { Some(Read(at, len)) } else { None };
+        calls.into_iter().filter_map(read).collect()
+    };
+    let (mut passed, mut found) = (0, 0);
+    for n in (0..100_000u64).step_by(997) {
+        let key = n.to_be_bytes();
+        let hash = key_hash(&key);
+        for rank in [Rank::Young, Rank::Oldest] {
+            world.memory.take_calls();
+            part.ask_for_index(part.probe(&key, hash, u64::MAX), rank, hash);
+            let index = as_reads(world.memory.take_calls());
+            part.ask_for_block(part.probe(&key, hash, u64::MAX), rank, &key, hash).unwrap();
+            let calls = world.memory.take_calls();
+            let (read, block): (Vec<_>, Vec<_>) =
+                calls.into_iter().partition(|call| matches!(call, Read(..)));
+            assert!(read.iter().all(|call| index.contains(call)), "{n}: {read:?} of {index:?}");
+            let mut take = |_: Record<'_>| {
+                found += 1;
+                Ok(ControlFlow::Break(()))
+            };
+            let mut tally = Tally::default();
+            let _ = part.get_as(rank, &key, hash, u64::MAX, &mut tally, &mut take).unwrap();
+            assert_eq!(as_reads(block), world.memory.take_calls(), "key {n} as {rank:?}");
+            passed += tally.filter_passes();
+        }
+    }
+    assert!(found == 102 && passed > 0, "{found}, {passed}");
+}
+
+#[test]
 fn a_small_part_that_was_warmed_reads_nothing_once_gets_have_read_blocks() {
     let world = World::new(16 << 20, 4);
     let part = world.part(1, &WriteOptions::default(), &even_numbers(20_000));

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_host::files::FileLock;
 use folddb_host::{AppendFile, AppendMode, AppendSync, Files, LockMode, ReadFile, WriteFile};
@@ -167,6 +168,8 @@ struct World {
     quota_bytes: Option<u64>,
     bytes: HashMap<PathBuf, u64>,
     most_bytes: u64,
+    read_takes: Option<Duration>,
+    asked: u64,
 }
 
 impl World {
@@ -236,6 +239,16 @@ impl FaultyFiles {
     /// The most bytes that all files ever took together, measured whenever one grew.
     pub fn most_bytes(&self) -> u64 {
         self.world.lock().most_bytes
+    }
+
+    /// Each read takes at least so long from now on, as on a disk.
+    pub fn slow_reads(&self, took: Duration) {
+        self.world.lock().read_takes = Some(took);
+    }
+
+    /// How often bytes were asked for before they were read.
+    pub fn asked(&self) -> u64 {
+        self.world.lock().asked
     }
 
     /// How many calls there were.
@@ -453,6 +466,8 @@ struct FaultyRead {
 impl ReadFile for FaultyRead {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         judge(&self.world, Call::Read, &self.path)?;
+        let takes = self.world.lock().read_takes;
+        takes.into_iter().for_each(std::thread::sleep);
         self.inner.read_exact_at(offset, buf)
     }
 
@@ -462,6 +477,7 @@ impl ReadFile for FaultyRead {
     }
 
     fn will_need(&self, offset: u64, len_bytes: u64) {
+        self.world.lock().asked += 1;
         self.inner.will_need(offset, len_bytes);
     }
 

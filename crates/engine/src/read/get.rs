@@ -2,7 +2,7 @@
 //! older matters.
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
@@ -14,6 +14,7 @@ use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{Part, Probe, Rank, Tally};
 
+use crate::read::groups::read_in_groups;
 use crate::read::{buffer, hashed, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
@@ -122,11 +123,11 @@ fn take_state<R>(
 }
 
 /// Passes the present value of each key to `take`, all as of one moment, with the key's place in
-/// `keys`. The table is a sorted one.
-pub(crate) fn get_each<'k>(
+/// `keys`. The table is a sorted one, and the keys are in its order.
+pub(crate) fn get_each(
     engine: &Engine,
     table: &TableCore,
-    keys: impl Iterator<Item = &'k [u8]>,
+    keys: &[&[u8]],
     take: &mut TakeValue<'_>,
 ) -> Result<()> {
     let (view, memory, of) = present(engine, table)?;
@@ -136,7 +137,9 @@ pub(crate) fn get_each<'k>(
     let (mut count, mut tally) = (0, Tally::default());
     let read = with_resolver(|resolver| {
         resolver.read_at(time_ms);
-        keys.enumerate().try_for_each(|(place, key)| {
+        let ask = |group: Range<usize>| ask_for_blocks(table, &view, &keys[group]);
+        read_in_groups(engine, keys.len(), &ask, &mut |place| {
+            let key = keys[place];
             count += 1;
             let mut search = Search::of(table, key, Seq::MAX, resolver);
             search.all(&view, &memory, &mut tally)?;
@@ -150,6 +153,27 @@ pub(crate) fn get_each<'k>(
     engine.counters.gets.add(count);
     engine.parts.count(&tally);
     read
+}
+
+/// Asks the system for the blocks in which these keys may be, and that are not in memory: first for
+/// filters and leaves, then, with what these say, for blocks. A failure is left to the read.
+#[cold]
+fn ask_for_blocks(table: &TableCore, view: &TableView, keys: &[&[u8]]) {
+    let oldest = view.runs.len().saturating_sub(1);
+    let mut visits = Vec::new();
+    for &key in keys {
+        for (number, run) in view.runs.iter().enumerate() {
+            let Some(part) = run.part_of(&table.rules.order, key) else { continue };
+            let rank = if number == oldest { Rank::Oldest } else { Rank::Young };
+            visits.push((&part.file.part, rank, key, key_hash(key)));
+        }
+    }
+    for &(part, rank, key, hash) in &visits {
+        part.ask_for_index(part.probe(key, hash, Seq::MAX), rank, hash);
+    }
+    for (part, rank, key, hash) in visits {
+        let _ = part.ask_for_block(part.probe(key, hash, Seq::MAX), rank, key, hash);
+    }
 }
 
 /// The present state of a sorted table, and the files of its separated values.

@@ -1,14 +1,18 @@
 //! The read path of several keys at once: all as of one moment.
 //!
 //! Keys are looked up in the order of the table, each once, so that neighbors read a shared block
-//! while it is in memory. Each value is passed on with the place of its key among the requested
-//! ones, in any order: reads may overlap, and no caller depends on an order.
+//! while it is in memory. Reads that wait for a device overlap (`groups.rs`). Each value is passed
+//! on with the place of its key among the requested ones, in any order.
 //!
 //! Called by `folddb`'s readers.
+
+use std::ops::Range;
 
 use folddb_base::Result;
 
 use crate::read::get::{self, TakeValue};
+use crate::read::groups::read_in_groups;
+use crate::read::hashed;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
@@ -33,14 +37,21 @@ pub fn get_many(
     let mut take_all =
         |places: &[usize], value: Option<&[u8]>| places.iter().try_for_each(|&place| take(place, value));
     if at.is_none() && table.hashed.is_none() {
-        let in_order = lookups.iter().map(|places| key_of(places));
-        return get::get_each(engine, table, in_order, &mut |number, value| take_all(lookups[number], value));
+        let in_order: Vec<&[u8]> = lookups.iter().map(|places| key_of(places)).collect();
+        return get::get_each(engine, table, &in_order, &mut |number, value| {
+            take_all(lookups[number], value)
+        });
     }
     let held = if at.is_none() && keys.len() > 1 { Some(hold_now(engine)) } else { None };
     let at = at.or(held.as_ref().map(|held| held.at));
-    lookups
-        .iter()
-        .try_for_each(|places| get::get(engine, table, key_of(places), at, |value| take_all(places, value)))
+    let ask = |group: Range<usize>| {
+        let Some(hashed) = &table.hashed else { return };
+        lookups[group].iter().for_each(|places| hashed::ask_for(engine, hashed, key_of(places), at));
+    };
+    read_in_groups(engine, lookups.len(), &ask, &mut |number| {
+        let places = lookups[number];
+        get::get(engine, table, key_of(places), at, |value| take_all(places, value))
+    })
 }
 
 /// The places of the keys, in the order of the lookups; those of equal keys are adjacent.

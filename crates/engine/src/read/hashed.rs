@@ -181,6 +181,21 @@ pub(crate) fn read_slot(
     hashed_record::read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
 }
 
+/// Asks the system for the records of `key`, and does not wait for them. A failure is left to the
+/// read.
+#[cold]
+pub(crate) fn ask_for(engine: &Engine, hashed: &Hashed, key: &[u8], at: Option<At>) {
+    let round = engine.values.files.round();
+    let mut slots = Vec::new();
+    let found = hashed.index.candidates(hashed.point(key), As::reader(at).seq(engine), &mut slots);
+    let Some(of) = engine.values.files.segment_map_of(round).filter(|_| found.is_ok()) else { return };
+    for slot in slots {
+        if let Ok(file) = engine.values.files.open_low(&of, slot.segment()) {
+            hashed_record::ask_for(&file, slot);
+        }
+    }
+}
+
 /// Passes the value of `key` to `take`.
 pub(crate) fn get_hashed<R>(
     engine: &Engine,

@@ -163,6 +163,12 @@ pub fn read_record(
     Ok(Some(found))
 }
 
+/// Asks the system for a record, and does not wait for it. Of one that is longer than all size
+/// classes only the beginning is asked for.
+pub(crate) fn ask_for(file: &ValueFile, slot: Slot) {
+    file.ask_for(short_place(slot), slot.class().read_bytes().unwrap_or(KEY_GUESS_BYTES));
+}
+
 /// Where the key ends: the value, or its front, begins there.
 fn key_end(found: &Found) -> u64 {
     RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len)

@@ -15,9 +15,22 @@ pub(super) struct MemoryFiles {
     /// The synced files: a file that is not synced does not exist.
     files: Arc<Mutex<HashMap<PathBuf, Arc<Vec<u8>>>>>,
     open: Arc<AtomicUsize>,
+    calls: Arc<Mutex<Vec<Call>>>,
+}
+
+/// What was called for a place of a file: its offset and its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Read(u64, u64),
+    WillNeed(u64, u64),
 }
 
 impl MemoryFiles {
+    /// The calls since the last time.
+    pub(super) fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.calls.lock())
+    }
+
     pub(super) fn bytes(&self, path: &Path) -> Vec<u8> {
         self.files.lock()[path].to_vec()
     }
@@ -54,7 +67,7 @@ impl Files for MemoryFiles {
     fn open(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         let bytes = self.files.lock().get(path).cloned().ok_or(Error::from(ErrorKind::NotFound))?;
         self.open.fetch_add(1, Ordering::SeqCst);
-        Ok(Arc::new(MemoryRead { bytes, open: Arc::clone(&self.open) }))
+        Ok(Arc::new(MemoryRead { bytes, open: Arc::clone(&self.open), calls: Arc::clone(&self.calls) }))
     }
     fn rename(&self, _: &Path, _: &Path) -> Result<()> {
         unsupported()
@@ -97,10 +110,12 @@ impl WriteFile for MemoryWrite {
 struct MemoryRead {
     bytes: Arc<Vec<u8>>,
     open: Arc<AtomicUsize>,
+    calls: Arc<Mutex<Vec<Call>>>,
 }
 
 impl ReadFile for MemoryRead {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.calls.lock().push(Call::Read(offset, buf.len() as u64));
         let start = usize::try_from(offset).map_err(|_| ErrorKind::UnexpectedEof)?;
         let end = start.checked_add(buf.len()).ok_or(ErrorKind::UnexpectedEof)?;
         buf.copy_from_slice(self.bytes.get(start..end).ok_or(ErrorKind::UnexpectedEof)?);
@@ -110,6 +125,7 @@ impl ReadFile for MemoryRead {
         Ok(self.bytes.len() as u64)
     }
     fn will_need(&self, offset: u64, len_bytes: u64) {
+        self.calls.lock().push(Call::WillNeed(offset, len_bytes));
         assert!(offset + len_bytes <= self.bytes.len() as u64);
     }
     fn wont_need(&self, offset: u64, len_bytes: u64) {
