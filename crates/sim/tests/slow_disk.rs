@@ -51,6 +51,12 @@ fn many_keys_are_asked_for_before_they_are_read() {
         let asked = files.asked() - before;
         assert!(asked >= 50, "{asked} pieces were asked for beforehand");
         assert_eq!(table.get_many(&keys).unwrap(), expected, "and again, with some of it in memory");
+        let other: Vec<u64> = keys.iter().map(|key| key + 1).collect();
+        let expected: Vec<Option<Vec<u8>>> =
+            other.iter().map(|&key| (key < KEYS).then(|| value(key))).collect();
+        let past = store.snapshot();
+        assert_eq!(past.table(&table).get_many(&other).unwrap(), expected);
+        drop(past);
         store.close().unwrap();
     }
 }

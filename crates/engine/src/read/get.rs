@@ -158,7 +158,7 @@ pub(crate) fn get_each(
 /// Asks the system for the blocks in which these keys may be, and that are not in memory: first for
 /// filters and leaves, then, with what these say, for blocks. A failure is left to the read.
 #[cold]
-fn ask_for_blocks(table: &TableCore, view: &TableView, keys: &[&[u8]]) {
+pub(crate) fn ask_for_blocks(table: &TableCore, view: &TableView, keys: &[&[u8]]) {
     let oldest = view.runs.len().saturating_sub(1);
     let mut visits = Vec::new();
     for &key in keys {

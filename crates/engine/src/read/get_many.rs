@@ -44,9 +44,13 @@ pub fn get_many(
     }
     let held = if at.is_none() && keys.len() > 1 { Some(hold_now(engine)) } else { None };
     let at = at.or(held.as_ref().map(|held| held.at));
+    // A snapshot may have files of its own; those of the present are mostly the same.
     let ask = |group: Range<usize>| {
-        let Some(hashed) = &table.hashed else { return };
-        lookups[group].iter().for_each(|places| hashed::ask_for(engine, hashed, key_of(places), at));
+        let keys: Vec<&[u8]> = lookups[group].iter().map(|places| key_of(places)).collect();
+        match &table.hashed {
+            Some(hashed) => keys.iter().for_each(|key| hashed::ask_for(engine, hashed, key, at)),
+            None => get::ask_for_blocks(table, &table.view(), &keys),
+        }
     };
     read_in_groups(engine, lookups.len(), &ask, &mut |number| {
         let places = lookups[number];
