@@ -18,8 +18,8 @@ pub(crate) use common::{
     StatsArgs, StoreArgs, StoreTableArgs, WriteArgs,
 };
 pub(crate) use data::{
-    AggregateArgs, CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs, FoldArgs, GetArgs,
-    HeadArgs, HistoryArgs, ImportArgs, ImportDirArgs, PutArgs, ScanArgs,
+    AggregateArgs, AlterArgs, CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs,
+    FoldArgs, GetArgs, HeadArgs, HistoryArgs, ImportArgs, ImportDirArgs, PutArgs, ScanArgs, Switch,
 };
 pub(crate) use feeds::{FeedArgs, FeedDropArgs, FeedVerb, WatchArgs};
 pub(crate) use indexes::{FindArgs, IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVerb};
@@ -84,6 +84,14 @@ pub(crate) struct Globals {
 pub(crate) enum Verb {
     /// Create a store, or a table in one
     Create(CreateArgs),
+    /// Alter rules of a table that do not change what its data mean
+    ///
+    /// Blocks, filters, compression and summaries are taken over by the parts that flushes and
+    /// merges write from then on; `stats` shows how much was written before, and `compact` rewrites
+    /// it at once. Everything else about values applies to those that are written from then on.
+    /// What would change the meaning (keys, order, fold, kind, ...) is refused: dump the table,
+    /// change the rule in its line, leave out the last line, and load that with --partial. Indexes are added and dropped by `index`.
+    Alter(AlterArgs),
     /// List the tables of a store
     Tables(StoreArgs),
     /// Fold rows of files (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table

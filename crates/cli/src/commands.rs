@@ -2,6 +2,7 @@
 //! A verb that another one uses is above it.
 
 mod aggregate;
+mod alter;
 mod backup_list;
 mod backup;
 mod bench;
@@ -53,6 +54,7 @@ use crate::session::Session;
 pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
     match verb {
         Verb::Create(args) => create::run(&args, session),
+        Verb::Alter(args) => alter::run(&args, session),
         Verb::Tables(args) => tables::run(&args, session),
         Verb::Import(args) => import::run(&args, session),
         Verb::Imports(args) => imports::run(&args, session),

@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("A closer look", &["head", "history", "explain", "stats", "runs", "values"]),
-    ("Stores, tables and indexes", &["create", "tables", "drop", "index"]),
+    ("Stores, tables and indexes", &["create", "alter", "tables", "drop", "index"]),
     ("Change feeds", &["watch", "feed"]),
     (
         "Maintenance",

@@ -6,3 +6,4 @@ pub mod feeds;
 pub mod log_archive;
 pub mod old_snapshots;
 pub mod indexes;
+pub mod alter;

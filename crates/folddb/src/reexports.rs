@@ -21,7 +21,7 @@ pub mod codec {
 /// The rules of a table as data, as the store keeps them.
 pub mod table_rules {
     pub use folddb_rules::table_rules::{
-        Compression, FoldName, PredicateRule, READY_MADE, TableKind, TableRules,
+        Applies, Compression, FoldName, PredicateRule, READY_MADE, RuleChange, TableKind, TableRules,
     };
 }
 

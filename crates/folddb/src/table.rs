@@ -7,5 +7,6 @@ pub(crate) mod bytes;
 pub(crate) mod typed;
 pub(crate) mod stats;
 pub(crate) mod compact;
+pub(crate) mod alter;
 pub(crate) mod edits;
 pub(crate) mod explain;

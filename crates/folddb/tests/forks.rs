@@ -193,6 +193,7 @@ fn calls_of_table(calls: &mut Calls<'_>, table: &BytesTable) {
     call("split", table.scan().split(4).map(drop));
     call("stats", table.stats().map(drop));
     call("compact", table.compact());
+    call("alter", table.alter(|rules| rules.block_bytes(1024)).map(drop));
     call("compact a range", table.compact_range(&table.scan()));
     call("estimate", table.scan().estimate().map(drop));
     call("add index", table.add_index(&"new:key:0".parse().expect("the parent can")));

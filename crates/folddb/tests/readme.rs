@@ -143,6 +143,23 @@ fn sharing() -> folddb::Result<()> {
     oslo.close()
 }
 
+fn other_rules() -> folddb::Result<()> {
+    // listing
+    use folddb::{Options, Rules, Store};
+
+    let store = Store::open_or_create("hits.folddb", Options::default())?;
+    let hits = store.table("by_page", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+    hits.fold("/index.html", &1)?;
+    store.flush()?;
+
+    hits.alter(|rules| rules.block_bytes(32 << 10).filter_bits(14))?;
+    assert_eq!(hits.stats()?.outdated_parts, 1);
+    hits.compact()?; // or leave it to the merges to come
+    assert_eq!(hits.stats()?.outdated_parts, 0);
+    // end
+    store.close()
+}
+
 fn ranges() -> folddb::Result<()> {
     // listing
     use folddb::{Options, Rules, Store};
@@ -215,6 +232,7 @@ fn the_rust_listings_of_the_pages_run_as_printed() {
     transactions().expect("it runs");
     indexes().expect("it runs");
     sharing().expect("it runs");
+    other_rules().expect("it runs");
     ranges().expect("it runs");
     in_memory().expect("it runs");
     events().expect("it runs");

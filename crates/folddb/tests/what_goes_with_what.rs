@@ -251,6 +251,9 @@ fn operations() -> Vec<Operation> {
             tried.store.drop_feed("changes")
         }),
         light("`compact`", |tried| tried.table.compact()),
+        light("`alter` of how it is stored", |tried| {
+            tried.table.alter(|rules| rules.block_bytes(1024)).map(drop)
+        }),
     ]
 }
 

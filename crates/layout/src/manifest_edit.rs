@@ -36,6 +36,7 @@
 //! | 21 | `LogCopied` | copied bool |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
+//! | 36 | `AlterTable` | table, rules text, outdated_before, kept_since |
 //! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
 //! | 40 | `SetFeed` | name text, table text, prefix slice, bytes_max, phase, seq, lsn, note, values_from |
 //! | 41 | `DropFeed` | name text |
@@ -117,6 +118,9 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         }
         Change::CreateTable { table, name, rules_text } => {
             of_table(4, out, *table, &[name.as_bytes(), rules_text.as_bytes()], &[])
+        }
+        Change::AlterTable { table, rules_text, outdated_before, kept_since } => {
+            of_table(36, out, *table, &[rules_text.as_bytes()], &[outdated_before.0, *kept_since])
         }
         Change::DropTable { table } => numbers(5, out, &[u64::from(table.0)]),
         Change::Flushed { table, seq } => numbers(6, out, &[u64::from(table.0), *seq]),
@@ -409,7 +413,7 @@ impl Fields<'_> {
 /// Reads the fields of a change, in the order in which they are named here.
 fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
     match tag {
-        4..=12 | 32 | 33 | 48 => read_table_change(tag, fields),
+        4..=12 | 32 | 33 | 36 | 48 => read_table_change(tag, fields),
         14..=19 => read_values_change(tag, fields),
         40..=43 => read_feed_change(tag, fields),
         _ => read_store_change(tag, fields),
@@ -451,6 +455,12 @@ fn read_table_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malform
         12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
         32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
         33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
+        36 => Change::AlterTable {
+            table: fields.table()?,
+            rules_text: fields.text()?,
+            outdated_before: fields.file()?,
+            kept_since: fields.number()?,
+        },
         48 => Change::BuildIndex { table: fields.table()?, build: fields.build()? },
         _ => return Err(Malformed::Tag),
     })

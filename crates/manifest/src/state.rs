@@ -70,6 +70,10 @@ impl State {
                 self.durable_lsn = self.durable_lsn.max(*durable_lsn);
             }
             Change::CreateTable { table, name, rules_text } => self.create_table(*table, name, rules_text)?,
+            Change::AlterTable { table, rules_text, outdated_before, kept_since } => {
+                self.table_mut(*table)?.alter(rules_text, *outdated_before, *kept_since)?;
+                self.reserve(outdated_before.0.saturating_add(1));
+            }
             Change::DropTable { table } => {
                 self.tables.remove(table).ok_or(Malformed::Bounds)?;
             }
@@ -313,6 +317,8 @@ impl State {
         let runs = self.tables.values().flat_map(|table| &table.runs).map(|run| run.id.0);
         let files = self.part_files().chain(self.index_files()).chain(self.values.keys().copied());
         let files = files.chain(self.relocated.keys().copied()).chain(self.relocated_files.keys().copied());
+        let outdated = self.tables.values().map(|table| table.outdated_before);
+        let files = files.chain(outdated.filter(|before| *before > FileNumber(0)));
         let files = files.chain(self.feeds.archived().iter().map(|kept| kept.file));
         runs.chain(files.map(|file| file.0)).max()
     }

@@ -17,6 +17,10 @@ pub struct TableState {
     pub name: String,
     /// Its rules, as text.
     pub rules_text: String,
+    /// Parts with lower numbers were written before a rule about parts was altered; 0 if none was.
+    pub outdated_before: FileNumber,
+    /// States before this seq may have been folded, whatever the rules say that is kept.
+    pub kept_since: Seq,
     /// All its records up to this seq are in runs.
     pub flushed_seq: Seq,
     /// Its runs, newest first: by age, then by number.
@@ -63,6 +67,8 @@ impl TableState {
             id,
             name: name.to_owned(),
             rules_text: rules_text.to_owned(),
+            outdated_before: FileNumber(0),
+            kept_since: 0,
             flushed_seq: 0,
             runs: Vec::new(),
             range_deletes: SharedMap::default(),
@@ -94,6 +100,21 @@ impl TableState {
     pub(crate) fn part_mut(&mut self, run: RunId, file: FileNumber) -> Result<&mut PartState, Malformed> {
         let index = self.run_index(run)?;
         self.runs[index].parts.iter_mut().find(|part| part.file == file).ok_or(Malformed::Bounds)
+    }
+
+    /// Gives it other rules. Neither number ever falls.
+    pub(crate) fn alter(
+        &mut self,
+        rules_text: &str,
+        outdated_before: FileNumber,
+        kept_since: Seq,
+    ) -> Result<(), Malformed> {
+        if outdated_before < self.outdated_before || kept_since < self.kept_since {
+            return Err(Malformed::Order);
+        }
+        rules_text.clone_into(&mut self.rules_text);
+        (self.outdated_before, self.kept_since) = (outdated_before, kept_since);
+        Ok(())
     }
 
     pub(crate) fn flushed(&mut self, seq: Seq) -> Result<(), Malformed> {
@@ -163,7 +184,14 @@ impl TableState {
     pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
         let table = self.id;
         let (name, rules_text) = (self.name.clone(), self.rules_text.clone());
-        changes.push(Change::CreateTable { table, name, rules_text });
+        if (self.outdated_before, self.kept_since) == (FileNumber(0), 0) {
+            changes.push(Change::CreateTable { table, name, rules_text });
+        } else {
+            let (outdated_before, kept_since) = (self.outdated_before, self.kept_since);
+            let altered =
+                Change::AlterTable { table, rules_text: rules_text.clone(), outdated_before, kept_since };
+            changes.extend([Change::CreateTable { table, name, rules_text }, altered]);
+        }
         changes.push(Change::Flushed { table, seq: self.flushed_seq });
         for run in &self.runs {
             for part in &run.parts {

@@ -82,13 +82,14 @@ pub fn joined_price(
 }
 
 /// The plan that makes one run of all runs. None while a merge is running, or if there is only one
-/// run and it has no deletes and hardly any old versions.
+/// run, it has no deletes and hardly any old versions, and all of it was written by the present
+/// rules.
 pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
     let settled = match runs {
         [] => true,
         // With a tenth more records than keys, it has versions that a snapshot kept. The sketch has
         // an error of 3 %.
-        [run] => run.deletes == 0 && run.records as f64 <= 1.1 * run.sketch.distinct(),
+        [run] => !run.is_old_form && run.deletes == 0 && run.records as f64 <= 1.1 * run.sketch.distinct(),
         _ => false,
     };
     if settled || runs.iter().any(|run| run.busy) {

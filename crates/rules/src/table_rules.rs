@@ -41,11 +41,13 @@ mod ready_made;
 mod text;
 mod typed;
 mod diff;
+mod alter;
 mod custom;
 mod bound;
 mod check;
 mod stored;
 
+pub use alter::{Applies, RuleChange};
 pub use bound::BoundRules;
 pub use choices::{Compression, FoldName, PredicateRule, TableKind};
 pub use custom::Custom;

@@ -328,6 +328,11 @@ impl Part {
         self.frame.meta.summaries.as_ref()?.total.as_ref()
     }
 
+    /// Whether its blocks have summaries.
+    pub fn has_summaries(&self) -> bool {
+        self.frame.meta.summaries.is_some()
+    }
+
     /// The summaries of its blocks, from the file; none if it was written without them.
     ///
     /// # Errors

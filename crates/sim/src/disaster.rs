@@ -221,6 +221,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
         }
         all.extend((0..3).map(|_| Action::Background(BackgroundJob::Merge)));
         all.extend((0..2).map(|_| Action::Background(BackgroundJob::Reclaim)));
+        all.push(Action::Alter(round % 3, 19 + 7 * round));
         all.extend([Action::Release(0), Action::Clock(50, 0), Action::Background(BackgroundJob::Log)]);
         all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
     }
@@ -263,6 +264,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
             all.extend([Action::Background(BackgroundJob::Flush), varied_batch(chance, Durability::Process)]);
             all.push(Action::Background(BackgroundJob::Merge));
         }
+        all.push(Action::Alter((round + 1) % 3, 20 + 9 * round));
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
         all.extend([Action::Compact(1, None), Action::Compact(2, None), Action::Reclaim]);
         all.extend(match round {

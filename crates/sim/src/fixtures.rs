@@ -21,6 +21,7 @@
 //!   fixtures/v5/restored/        a store that was restored from a backup and not opened since: its log is a copy
 //!   fixtures/v6/settled/         as in v2, with the rule `archive_log=on`, which said `log=forever` before
 //!   fixtures/v7/closed/          as in v1, with filters that know leading elements of tuples
+//!   fixtures/v8/altered/         tables whose rules were altered, in a snapshot of the manifest and in edits after it
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.
@@ -33,9 +34,10 @@ mod varied;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb::maintenance::{BackupOptions, RestoreOptions};
-use folddb::{Durability, Error, Options, Result, Store};
+use folddb::{Durability, Error, Keep, Options, Result, Rules, Store};
 use folddb_host::Host;
 
 use crate::chance::Seeded;
@@ -55,8 +57,8 @@ pub fn options() -> Options {
 }
 
 /// The fixtures by name: each is a store or a place for backups, with its known contents.
-pub const NAMES: [&str; 9] =
-    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored"];
+pub const NAMES: [&str; 10] =
+    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored", "altered"];
 
 /// Writes one of the fixtures into an existing directory that does not have it.
 ///
@@ -73,6 +75,7 @@ pub fn write(dir: &Path, name: &str) -> Result<()> {
         "copied" => varied::copied(dir),
         "lasting" => varied::lasting(dir),
         "restored" => restored(dir),
+        "altered" => altered(dir),
         _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
     }
 }
@@ -131,6 +134,31 @@ fn restored(dir: &Path) -> Result<()> {
     store.backup(&backups, &BackupOptions::default().copy(true))?;
     Store::restore(&backups, &to, &RestoreOptions::default(), &still(7))?;
     dump(&Store::open_read_only(&to, still(8))?, &dir.join("restored.dump"))
+}
+
+fn altered(dir: &Path) -> Result<()> {
+    let to = dir.join("altered");
+    let keep = |seconds| Keep::Window(Duration::from_secs(seconds));
+    let past = |store: &Store| {
+        let past = store.table("past", Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep(60)))?;
+        (0..40).try_for_each(|key| past.fold(&(key % 3), &key).map(drop))?;
+        Ok::<_, Error>(past)
+    };
+    let store = Store::create(&to, still(9))?;
+    write_numbered(&store, 1..=40)?;
+    let windowed = past(&store)?;
+    store.flush()?;
+    store.bytes_table("log")?.alter(|rules| rules.block_bytes(1024).filter_bits(14))?;
+    windowed.alter(|rules| rules.keep(keep(3600)))?;
+    store.close()?;
+    let store = Store::open(&to, still(10))?;
+    store.bytes_table("sums")?.alter(|rules| rules.lz4().summaries(true))?;
+    store.bytes_table("log")?.alter(|rules| rules.separate(64))?;
+    write_numbered(&store, 41..=60)?;
+    store.sync()?;
+    dump(&store, &dir.join("altered.dump"))?;
+    std::mem::forget(store); // as a process that dies leaves it
+    Ok(())
 }
 
 fn write_numbered(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result<()> {

@@ -69,6 +69,8 @@ pub(crate) struct Stood {
 struct Doubt {
     created: Vec<(String, Shape, Loaded)>,
     dropped: Vec<String>,
+    /// Tables with rules that they may have instead of theirs.
+    altered: Vec<(String, Shape)>,
     /// Tables whose indexes may have come, gone, or been built.
     indexed: Vec<String>,
 }
@@ -133,6 +135,30 @@ impl Known {
         }
         self.model.set_index(name, found, last_seq);
         Ok(())
+    }
+
+    /// The alteration of a table failed, and it may have these rules.
+    pub(crate) fn doubt_altered(&mut self, name: &str, shape: Shape) {
+        self.doubt.altered.push((name.to_owned(), shape));
+    }
+
+    /// Takes over the rules of a table of an opened store: all of them as they were, or all as an
+    /// alteration that is in doubt would have made them.
+    pub(crate) fn settle_rules(&mut self, name: &str, found: &str) -> Outcome {
+        let doubted = self.doubt.altered.iter().filter(|(doubted, _)| doubted == name);
+        let possible = self.model.shape(name).into_iter().chain(doubted.map(|(_, shape)| *shape));
+        match possible.into_iter().find(|shape| shape.rules().to_string() == found) {
+            Some(shape) => {
+                self.model.alter_table(name, shape);
+                Ok(())
+            }
+            None => Err(format!("nobody gave table {name} these rules: {found}")),
+        }
+    }
+
+    /// No rules are in doubt any more.
+    pub(crate) fn rules_are_settled(&mut self) {
+        self.doubt.altered.clear();
     }
 
     /// No index is in doubt any more.
@@ -241,7 +267,7 @@ impl Known {
                 self.loaded(&name, shape, loaded);
             }
         }
-        self.doubt.indexed = doubt.indexed;
+        (self.doubt.indexed, self.doubt.altered) = (doubt.indexed, doubt.altered);
         let found: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
         same("the tables", &found, &self.model.tables())
     }

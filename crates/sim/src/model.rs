@@ -163,6 +163,13 @@ impl Model {
         self.tables.remove(name);
     }
 
+    /// Gives a table other rules, under which its data mean the same.
+    pub fn alter_table(&mut self, name: &str, shape: Shape) {
+        if let Some(table) = self.tables.get_mut(name) {
+            table.shape = shape;
+        }
+    }
+
     /// The names of the tables, in order.
     pub fn tables(&self) -> Vec<String> {
         self.tables.keys().cloned().collect()

@@ -69,6 +69,8 @@ pub enum Action {
     Create(u8, Shape),
     /// Drops a table.
     Drop(u8),
+    /// Alters rules of a table, chosen by this number, under which its data mean the same.
+    Alter(u8, u8),
     /// From now on there are this many small tables, too: missing ones are created, each seventh
     /// with a row, or surplus ones are dropped.
     Many(u8),

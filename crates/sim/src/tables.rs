@@ -184,6 +184,21 @@ impl Shape {
         }
     }
 
+    /// The same table with other rules, chosen by a number, under which its data mean the same.
+    /// Values that were in files of their own stay there, and so does the threshold.
+    #[must_use]
+    pub fn altered(&self, how: u8) -> Shape {
+        let [blocks, compression, filters, values] = [how % 3, how / 3 % 2, how / 6 % 3, how / 18];
+        Shape {
+            block_bytes: [512, 1024, 8192][usize::from(blocks)],
+            lz4: compression == 1,
+            filter_bits: [0, 10, 16][usize::from(filters)],
+            separate: if values % 2 == 0 { self.separate } else { Some([32, 100][usize::from(values / 2 % 2)]) },
+            in_files: self.in_files || values % 5 == 0,
+            ..*self
+        }
+    }
+
     /// Whether blocks have summaries: where they are small, in tables that may have them.
     fn has_summaries(&self) -> bool {
         let is_of_now = self.keep == Keep::Latest && self.expire == Expire::Never;

@@ -239,7 +239,7 @@ impl Fixtures {
 fn what_earlier_versions_wrote_opens_with_the_same_content() {
     let kept = kept().expect("the fixtures are there");
     let checked: Vec<usize> = kept.into_iter().map(|dir| Fixtures::of(dir, false).check_all()).collect();
-    assert_eq!(checked, [3, 4, 1, 1, 1, 1, 1], "how many there are of each version");
+    assert_eq!(checked, [3, 4, 1, 1, 1, 1, 1, 1], "how many there are of each version");
 }
 
 #[test]
@@ -250,6 +250,33 @@ fn what_this_version_would_keep_opens_too() {
     }
     cut(dir.path()).expect("zeros are cut");
     assert_eq!(Fixtures::of(dir.path().to_owned(), true).check_all(), NAMES.len());
+}
+
+#[test]
+fn altered_rules_and_what_is_outdated_are_read_from_every_version_on() {
+    let work = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let kept = kept().expect("the fixtures are there").into_iter().filter(|kept| kept.join("altered").exists());
+    let mut checked = 0;
+    for kept in kept {
+        let to = work.path().join(kept.file_name().expect("a version"));
+        copy(&kept, "altered", &to).expect("a fixture is copied");
+        let store = Store::open(to.join("altered"), options()).expect("it opens");
+        let facts = |name: &str| {
+            let table = store.bytes_table(name).expect("a table");
+            let outdated = table.stats().expect("its figures").outdated_parts;
+            (table.rules().as_table_rules().to_string(), outdated)
+        };
+        let (rules, outdated) = facts("log");
+        assert!(rules.contains("block_bytes=1024\n") && rules.contains("filter_bits=14\n"), "{rules}");
+        assert!(rules.contains("separate=64\n") && outdated == 1, "{outdated}: {rules}");
+        let (rules, outdated) = facts("sums");
+        assert!(rules.contains("compression=lz4\n") && rules.contains("summaries=on\n"), "{rules}");
+        assert_eq!(outdated, 1);
+        let (rules, outdated) = facts("past");
+        assert!(rules.contains("keep=window:1h\n") && outdated == 0, "{outdated}: {rules}");
+        checked += 1;
+    }
+    assert!(checked > 0, "a version keeps one");
 }
 
 /// What the manifest says about the log: a copy ends at the place up to which it was made, and no

@@ -103,6 +103,56 @@ pub(crate) struct CreateArgs {
     pub(crate) filter_bits: Option<u8>,
 }
 
+/// Whether something is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
+}
+
+/// `alter`.
+#[derive(Args, Debug)]
+pub(crate) struct AlterArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Size of a block, the unit of reading, in bytes
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) block: Option<usize>,
+    /// Compress runs with LZ4, or with =off no longer
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub(crate) lz4: Option<Switch>,
+    /// Bits per key of the Bloom filter, 0 for none
+    #[arg(long, value_name = "BITS")]
+    pub(crate) filter_bits: Option<u8>,
+    /// Store the aggregate of each block, or with =off no longer
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub(crate) summaries: Option<Switch>,
+    /// Separate values of this size and more from their keys, from now on
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) separate: Option<usize>,
+    /// Where separated values are kept from now on: segments, or files
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) value_placement: Option<String>,
+    /// How much history is kept: a longer or shorter window:TIME, or fewer versions:N
+    #[arg(long, value_name = "HOW_MUCH")]
+    pub(crate) keep: Option<String>,
+    /// When values written from now on expire: after a time, or by-write; not for a table whose
+    /// values never do
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expire: Option<String>,
+    /// Names of the elements of the key: the headings of its columns
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) key_names: Vec<String>,
+    /// Any rule by its name, as `tables --json` shows it: block_bytes=4096; may be given several
+    /// times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) rule: Vec<String>,
+}
+
 /// `import`.
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {

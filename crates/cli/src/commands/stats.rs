@@ -6,6 +6,7 @@ use std::time::Duration;
 use folddb::{Datum, StoreStats, TableStats};
 
 use crate::args::StatsArgs;
+use crate::commands::alter::outdated_words;
 use crate::commands::runs::chosen;
 use crate::failure::Failure;
 use crate::human;
@@ -65,7 +66,8 @@ fn print(args: &StatsArgs, session: &mut Session) -> Result<(), Failure> {
             return Ok(());
         }
         let header = ["table", "records", "keys (about)", "runs", "on disk", "in memory", "range deletes"];
-        table::write(out, &header.map(str::to_owned), &tables.iter().map(table_row).collect::<Vec<_>>())
+        table::write(out, &header.map(str::to_owned), &tables.iter().map(table_row).collect::<Vec<_>>())?;
+        tables.iter().filter_map(outdated_words).try_for_each(|words| writeln!(out, "{words}"))
     })
 }
 
@@ -138,6 +140,8 @@ fn table_json(stats: &TableStats) -> Json {
         "runs": stats.runs.len(),
         "disk_bytes": stats.disk_bytes,
         "memtable_bytes": stats.memtable_bytes,
+        "outdated_parts": stats.outdated_parts,
+        "outdated_bytes": stats.outdated_bytes,
         "range_deletes": stats.range_deletes,
         "index_bytes": stats.index_bytes,
     }

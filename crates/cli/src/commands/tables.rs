@@ -24,11 +24,12 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
             "indexes": indexes,
             "records": stats.records,
             "bytes": bytes,
+            "outdated_bytes": stats.outdated_bytes,
         }));
         rows.push(vec![
             Datum::Text(name),
             Datum::Text(rules.key_codec().name()),
-            Datum::Text(fold_words(rules, indexes.len() as u64)),
+            Datum::Text(fold_words(rules, indexes.len() as u64, stats.outdated_bytes)),
             Datum::Text(human::count(stats.records)),
             Datum::Text(human::bytes(bytes)),
         ]);
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
 }
 
 /// How values fold, or their type if they replace, and everything unusual.
-fn fold_words(rules: &TableRules, indexes: u64) -> String {
+fn fold_words(rules: &TableRules, indexes: u64, outdated_bytes: u64) -> String {
     let mut words = match rules.fold.spec() {
         spec @ ("replace" | "first") => format!("{spec} ({})", rules.value_codec()),
         spec => spec.to_owned(),
@@ -66,6 +67,9 @@ fn fold_words(rules: &TableRules, indexes: u64) -> String {
         0 => {}
         1 => words.push_str(", 1 index"),
         count => words.push_str(&format!(", {count} indexes")),
+    }
+    if outdated_bytes > 0 {
+        words.push_str(&format!(", {} by rules before", human::bytes(outdated_bytes)));
     }
     words
 }

@@ -78,7 +78,7 @@ impl TableCore {
     /// them: those are left to other merges.
     pub(crate) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
         let (table, index) = self.owner()?;
-        let is_windowed = matches!(table.rules.rules.keep, Keep::Window(_));
+        let is_windowed = matches!(table.keep(), Keep::Window(_));
         (index.wants_cleaning() && !is_windowed && is_cleanable(&table, &index)).then_some(index)
     }
 
@@ -94,7 +94,7 @@ impl TableCore {
 
 fn is_cleanable(table: &TableCore, index: &IndexCore) -> bool {
     index.is_built()
-        && table.rules.rules.keep != Keep::Forever
+        && table.keep() != Keep::Forever
         && table.rules.missing.is_none()
         && index.extractor.is_ok()
 }
@@ -194,7 +194,7 @@ impl Cleaner {
     }
 
     fn is_windowed(&self) -> bool {
-        matches!(self.table.rules.rules.keep, Keep::Window(_))
+        matches!(self.table.keep(), Keep::Window(_))
     }
 
     /// The merge is done.
@@ -209,13 +209,14 @@ impl Cleaner {
 /// Holds the oldest moment of a table that any reader may use: of the oldest snapshot, of the
 /// window that it keeps, or the present.
 fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
-    if let Some(window_ms) = time::window_ms(table.rules.rules.keep) {
+    let _same = table.altering.read();
+    if let Some(window_ms) = time::window_ms(table.keep()) {
         return hold_window(engine, table, window_ms);
     }
     let committer = engine.commit.lock(); // no snapshot is taken in between
     let present = clock::hold_present(engine, table, &committer);
     // A table with versions keeps expired ones, and may be read at a time when they were alive.
-    let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
+    let is_kept = table.has_stamps && matches!(table.keep(), Keep::Versions(_));
     let latest_ms = if is_kept { 0 } else { present.at.time_ms };
     loop {
         let oldest = engine.boundaries.oldest_of_all_tables().unwrap_or(present.at.seq);

@@ -101,7 +101,7 @@ fn is_due(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep
         return !is_full;
     }
     let now_ms = clock::now_ms(engine);
-    let every_ms = match time::default_ms(table.rules.rules.expire) {
+    let every_ms = match time::default_ms(table.expire()) {
         Some(ms) => (ms / 2).max(PASS_MS_MIN),
         None => PASS_MS_BY_WRITE,
     };

@@ -38,7 +38,7 @@ pub struct Unsettled {
 
 /// The options of a table's merges, with those for separated values.
 pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
-    match table.hides_values {
+    match table.hides_values() {
         true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),
         false => options,
     }
@@ -49,8 +49,8 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { boundaries: engine.boundaries.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // other tables hide none
     let in_value_log =
-        |table: &&Arc<TableCore>| table.rules.rules.value_placement == ValuePlacement::Segments;
-    let hiding = leading.iter().filter(|table| table.hides_values).filter(in_value_log);
+        |table: &&Arc<TableCore>| table.value_placement() == ValuePlacement::Segments;
+    let hiding = leading.iter().filter(|table| table.hides_values()).filter(in_value_log);
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());
         expire::count_outdated(engine, table, &mut runs);

@@ -174,7 +174,7 @@ fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
         || view.runs.iter().flat_map(|run| &run.parts).any(|part| part.file.part.facts().deletes > 0);
     let is_plain = view.runs.len() == 1
         && !is_timed
-        && table.separate_from == usize::MAX
+        && table.separate_from() == usize::MAX
         && view.range_deletes.is_empty()
         && !has_deletes();
     (!view.runs.is_empty() && !is_plain).then_some(is_timed)

@@ -18,10 +18,15 @@ use crate::state::view::PartFile;
 
 /// The part that is being written, if any.
 pub struct Output {
-    options: WriteOptions,
+    table: Arc<TableCore>,
+    shape: Shape,
     files: Arc<dyn Files>,
     open: Option<Open>,
 }
+
+/// Whether a live snapshot, or a reader of the past, may distinguish records of the inputs; whether
+/// nothing older is below; and what is kept of the past.
+type Shape = (bool, bool, Times);
 
 struct Open {
     writer: PartWriter,
@@ -33,7 +38,7 @@ struct Open {
 
 /// How the parts of a table are written. Only blocks at the bottom have summaries: elsewhere older
 /// records count, too.
-pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times: Times) -> WriteOptions {
+pub fn write_options(rules: &BoundRules, (keep_seqs, is_bottom, times): Shape) -> WriteOptions {
     WriteOptions {
         order: rules.order.clone(),
         block_bytes: rules.rules.block_bytes as usize,
@@ -54,27 +59,17 @@ pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times
 }
 
 impl Output {
-    /// An empty output. `keep_seqs` if a live snapshot, or a reader of the past, may distinguish
-    /// records of the inputs; `is_bottom` if nothing older is below.
-    pub fn new(
-        engine: &Engine,
-        table: &TableCore,
-        (keep_seqs, is_bottom, times): (bool, bool, Times),
-        who: SpaceUser,
-    ) -> Output {
-        Output {
-            options: write_options(&table.rules, keep_seqs, is_bottom, times),
-            files: engine.host_for(who).files,
-            open: None,
-        }
+    /// An empty output.
+    pub fn new(engine: &Engine, table: &Arc<TableCore>, shape: Shape, who: SpaceUser) -> Output {
+        Output { table: Arc::clone(table), shape, files: engine.host_for(who).files, open: None }
     }
 
-    /// The writer; begins a new part if none is open.
+    /// The writer; begins a new part if none is open, by the rules that the table has by then.
     pub fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
         if self.open.is_none() {
-            let (number, path) = install::new_part(engine)?;
+            let (number, path, rules) = install::new_part(engine, &self.table)?;
             let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
-            let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
+            let writer = PartWriter::new(file, path.clone(), number, write_options(&rules, self.shape));
             self.open = Some(Open { writer, number, path, counted: 0 });
         }
         match &mut self.open {

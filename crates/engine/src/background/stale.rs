@@ -95,7 +95,7 @@ impl RecordSink for Entries {
 
 /// Whether a walk along a table is cheaper than a lookup for each of this many keys.
 pub fn is_walk_cheaper(table: &TableCore, extractor: &Extractor, keys: usize) -> bool {
-    let is_in_rows = table.separate_from == usize::MAX || extractor.is_of_key() || extractor.is_of_head();
+    let is_in_rows = table.separate_from() == usize::MAX || extractor.is_of_key() || extractor.is_of_head();
     is_in_rows && table.view().records() <= keys as u64 * WALK_PAST
 }
 

@@ -11,10 +11,11 @@ use crate::state::view::RunView;
 
 /// Summaries of the runs of a table, newest first.
 pub fn summaries(table: &TableCore, busy: &HashSet<(TableId, RunId)>) -> Vec<RunSummary> {
-    table.view().runs.iter().map(|run| summary(run, busy.contains(&(table.id, run.id)))).collect()
+    let is_busy = |run: &RunView| busy.contains(&(table.id, run.id));
+    table.view().runs.iter().map(|run| summary(table, run, is_busy(run))).collect()
 }
 
-pub fn summary(run: &RunView, busy: bool) -> RunSummary {
+fn summary(table: &TableCore, run: &RunView, busy: bool) -> RunSummary {
     let facts = || run.parts.iter().map(|part| part.file.part.facts());
     RunSummary {
         id: run.id,
@@ -25,6 +26,7 @@ pub fn summary(run: &RunView, busy: bool) -> RunSummary {
         records: facts().map(|facts| facts.records).sum(),
         deletes: facts().map(|facts| facts.deletes).sum(),
         outdated: 0,
+        is_old_form: run.parts.iter().any(|part| table.is_outdated(part.file.number)),
         min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),
         max_seq: facts().map(|facts| facts.max_seq).max().unwrap_or(0),
         low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),

@@ -13,6 +13,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
 use folddb_manifest::{RangeDelete, State, TableState};
+use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Part, PartFacts};
 
 use crate::state::catalog::TableCore;
@@ -141,11 +142,16 @@ pub(crate) fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]
     engine.work.part_bytes.fetch_sub(bytes(before), Ordering::Relaxed);
 }
 
-/// A new part file to write: its number and path.
-pub(crate) fn new_part(engine: &Engine) -> Result<(FileNumber, PathBuf)> {
+/// A new part file of a table to write: its number and path, and the rules that it is written by.
+/// Where rules about parts are altered meanwhile, the number says whether these are the old ones.
+pub(crate) fn new_part(
+    engine: &Engine,
+    table: &TableCore,
+) -> Result<(FileNumber, PathBuf, Arc<BoundRules>)> {
     reserve_numbers(engine)?;
+    let _same = table.altering.read();
     let number = engine.numbers.take();
-    Ok((number, engine.path(&FileName::Part(number).to_string())))
+    Ok((number, engine.path(&FileName::Part(number).to_string()), table.present()))
 }
 
 /// Opens a part that has just been written and synced, once its name is durable, too.

@@ -185,7 +185,7 @@ fn present(
         let round = engine.values.files.round();
         let (view, memory) = view_with_memory(engine, table, ReadAt::Published(&engine.published))?;
         let of = engine.values.files.segment_map_of(round);
-        if of.is_some() || table.separate_from == usize::MAX {
+        if of.is_some() || table.separate_from() == usize::MAX {
             note_chunks(engine, table, &memory);
             return Ok((view, memory, of));
         }

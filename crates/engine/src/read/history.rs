@@ -107,7 +107,7 @@ pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Re
         let now = At::new(engine.published(), clock::now_ms(engine));
         (clock::moment_of(engine, as_of, now), now)
     };
-    if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
+    if at.seq < now.seq && matches!(table.keep(), Keep::Versions(_)) {
         if let (AsOf::Seq(seq), true) = (as_of, table.hashed.is_some()) {
             return Err(Error::invalid(format!(
                 "table `{}` is hashed, and has the versions of a key by time: name a time, not seq {seq}",
@@ -117,7 +117,7 @@ pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Re
         return version_at(engine, table, key, at, now);
     }
     // While this is held, no merge folds away what the window keeps of the key.
-    let _held = matches!(table.rules.rules.keep, Keep::Window(_)).then(|| clock::hold_at(engine, as_of));
+    let _held = matches!(table.keep(), Keep::Window(_)).then(|| clock::hold_at(engine, as_of));
     clock::check_kept(engine, table, at, now).map_err(|error| error.advise(how_to_keep(table, true)))?;
     let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
     get::get(engine, table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
@@ -164,7 +164,7 @@ fn no_version(
     };
     Error::invalid(format!(
             "table `{}` keeps {}: of key {key} the oldest state that is kept is the one at {since}, and you asked for {asked}",
-            table.name, table.rules.rules.keep
+            table.name, table.keep()
         ))
         .advise(how_to_keep(table, true))
 }
@@ -262,7 +262,7 @@ fn hashed_version_at(
 
 /// How many of the events of a key, newest first, the table promises to keep.
 fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usize {
-    match time::kept(table.rules.rules.keep) {
+    match time::kept(table.keep()) {
         Kept::Latest => 1,
         Kept::Versions(count) => count as usize,
         Kept::Forever => usize::MAX,

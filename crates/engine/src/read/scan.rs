@@ -189,7 +189,7 @@ impl Rows {
                 return Ok(rows);
             }
             rows.of = engine.values.files.segment_map_of(round);
-            if rows.of.is_some() || table.separate_from == usize::MAX {
+            if rows.of.is_some() || table.separate_from() == usize::MAX {
                 return Ok(rows);
             }
             plan = rows.plan;

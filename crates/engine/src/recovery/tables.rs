@@ -60,7 +60,9 @@ pub(crate) fn open_table(
         }
         _ => None,
     };
-    Ok(Arc::new(TableCore::new(id, &state.name, rules, hashed, view)))
+    let table = TableCore::new(id, &state.name, rules, hashed, view);
+    table.note_altered(state.outdated_before, state.kept_since);
+    Ok(Arc::new(table))
 }
 
 /// The index of a hashed table: reads the directory of its checkpoint, if it has one, and the

@@ -3,15 +3,16 @@
 use std::sync::{Arc, Weak};
 
 use folddb_base::limits::TABLE_NAME_BYTES_MAX;
-use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
-use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_base::{Error, ErrorKind, FileNumber, OpKind, Result, Seq, SharedMap, TableId};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use folddb_host::sync::{RwLock, Swap};
 use folddb_layout::manifest_edit::IndexBuild;
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::IndexRule;
 use folddb_rules::table_rules::BoundRules;
 use folddb_rules::table_rules::TableRules;
-use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
+use folddb_rules::value_placement::ValuePlacement;
+use folddb_rules::{Expire, Extractor, FoldRules, Keep, KeyOrder};
 
 use crate::state::chunk_reads::ChunkReads;
 use crate::state::counters::Counter;
@@ -24,16 +25,27 @@ use crate::state::view::{PartFiles, TableView};
 pub struct TableCore {
     pub id: TableId,
     pub name: String,
+    /// The rules as they were when it was opened: what its keys and values mean, which nothing
+    /// changes. Those that may be altered meanwhile are read from [`TableCore::present`], or by the
+    /// method of their name.
     pub rules: Arc<BoundRules>,
+    /// The rules as they are now.
+    present: Swap<BoundRules>,
+    /// Held shared by whoever must see either all of an alteration or nothing of it.
+    pub(crate) altering: RwLock<()>,
+    /// Parts with lower numbers were written before a rule about parts was altered.
+    outdated_before: AtomicU64,
     /// The fold of the rules, shared with memtables.
     pub fold: Arc<FoldRules>,
     /// Values of this many bytes and more are separated.
-    pub separate_from: usize,
+    separate_from: AtomicUsize,
+    /// Whether they are, each in a file of its own.
+    in_files: AtomicBool,
     /// Whether operands of that length are, too: if folding joins them without examining them.
     pub separates_operands: bool,
     /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no
     /// past is kept.
-    pub hides_values: bool,
+    has_one_value: bool,
     /// The index, if it is a hashed table, which has neither memtables nor runs.
     pub hashed: Option<Hashed>,
     /// Whether it keeps some of its past.
@@ -45,8 +57,9 @@ pub struct TableCore {
     /// Whether it needs the time, for one of these reasons.
     pub is_timed: bool,
     /// Up to here the past of a table with a window was folded before the store was opened: after a
-    /// crash, the map of times may know less than before.
-    pub folded_before: Seq,
+    /// crash, the map of times may know less than before. Or before the window was altered: what a
+    /// shorter one did not keep is gone.
+    folded_before: AtomicU64,
     /// No record in the active memtable was written before this time. Changed under the commit
     /// lock.
     pub active_since_ms: AtomicU64,
@@ -123,22 +136,24 @@ impl TableCore {
         hashed: Option<Hashed>,
         view: impl FnOnce(Arc<Memtable>) -> TableView,
     ) -> TableCore {
+        let rules = Arc::new(rules);
         let fold = Arc::new(rules.fold.clone());
         let (keeps_past, has_stamps) = (rules.rules.keep.keeps_past(), fold.has_stamps());
         let expires = rules.rules.expire.has_stamps();
         let active = new_memtable(&rules.order, &fold, keeps_past);
         let view = view(active);
-        // A value that may count as deleted is examined again and again.
-        let separate_from =
-            rules.rules.separate.filter(|_| !fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize);
         TableCore {
             id,
             name: name.to_owned(),
             takes_writes: rules.missing.is_none() && rules.rules.index_of.is_none(),
-            rules: Arc::new(rules),
-            separate_from,
+            separate_from: AtomicUsize::new(separate_from(&rules)),
+            in_files: AtomicBool::new(rules.rules.value_placement == ValuePlacement::Files),
+            present: Swap::new(Arc::clone(&rules)),
+            rules,
+            altering: RwLock::default(),
+            outdated_before: AtomicU64::new(0),
             separates_operands: fold.joins().is_some(),
-            hides_values: separate_from < usize::MAX && fold.spec() == "replace" && !keeps_past,
+            has_one_value: fold.spec() == "replace" && !keeps_past,
             fold,
             hashed,
             keeps_past,
@@ -146,7 +161,7 @@ impl TableCore {
             expires,
             is_timed: keeps_past || expires,
             active_since_ms: AtomicU64::new(0),
-            folded_before: view.folded_up_to(),
+            folded_before: AtomicU64::new(view.folded_up_to()),
             empty_ranges: EmptyRanges::default(),
             repeats: Repeats::default(),
             indexes: RwLock::default(),
@@ -160,9 +175,77 @@ impl TableCore {
         }
     }
 
+    /// The rules as they are now. A reader of one of them that may be altered sees it as it was at
+    /// some moment of the call.
+    pub fn present(&self) -> Arc<BoundRules> {
+        self.present.load()
+    }
+
+    /// What the manifest says about alterations, when the table is opened and when it is altered.
+    pub fn note_altered(&self, outdated_before: FileNumber, kept_since: Seq) {
+        self.outdated_before.store(outdated_before.0, Ordering::Release);
+        self.folded_before.fetch_max(kept_since, Ordering::AcqRel);
+    }
+
+    /// From now on these are its rules. They mean the same as the present ones; they are durable in
+    /// the manifest; and the caller holds [`TableCore::altering`].
+    pub(crate) fn set_rules(&self, rules: Arc<BoundRules>) {
+        self.in_files.store(rules.rules.value_placement == ValuePlacement::Files, Ordering::Release);
+        // Before any value is separated: a reader that meets one knows that there may be some.
+        self.separate_from.store(separate_from(&rules), Ordering::Release);
+        self.present.replace(|_| rules);
+    }
+
+    /// Whether the part with this number was written before a rule about parts was altered.
+    pub fn is_outdated(&self, part: FileNumber) -> bool {
+        part.0 < self.outdated_before.load(Ordering::Acquire)
+    }
+
+    /// Values of this many bytes and more are separated; the highest number if none are, and none
+    /// ever were.
+    #[inline]
+    pub fn separate_from(&self) -> usize {
+        self.separate_from.load(Ordering::Acquire)
+    }
+
+    /// Where separated values are put.
+    #[inline]
+    pub fn value_placement(&self) -> ValuePlacement {
+        match self.in_files.load(Ordering::Acquire) {
+            true => ValuePlacement::Files,
+            false => ValuePlacement::Segments,
+        }
+    }
+
+    /// Whether a value of it is dead as soon as a newer run has its key, and is separated: nothing
+    /// is folded, and no past is kept.
+    pub fn hides_values(&self) -> bool {
+        self.has_one_value && self.separate_from() < usize::MAX
+    }
+
+    /// How long its values last.
+    #[inline]
+    pub fn expire(&self) -> Expire {
+        if self.expires { self.present().rules.expire } else { Expire::Never }
+    }
+
+    /// How much of the past it keeps.
+    pub fn keep(&self) -> Keep {
+        match (self.keeps_past, &self.hashed) {
+            (false, _) => Keep::Latest,
+            (true, Some(_)) => self.rules.rules.keep, // that of a hashed table is never altered
+            (true, None) => self.present().rules.keep,
+        }
+    }
+
+    /// Up to here the past of a table with a window was folded, whatever the window is now.
+    pub(crate) fn folded_before(&self) -> Seq {
+        self.folded_before.load(Ordering::Acquire)
+    }
+
     /// How many versions it keeps of a key.
     pub fn versions(&self) -> usize {
-        match self.rules.rules.keep {
+        match self.keep() {
             Keep::Versions(count) => count as usize,
             _ => 1,
         }
@@ -228,7 +311,7 @@ impl TableCore {
 
     /// Its rules, with the indexes that it has.
     pub fn rules_with_indexes(&self) -> TableRules {
-        let rules = self.rules.rules.clone();
+        let rules = self.present().rules.clone();
         self.indexes().iter().filter_map(|index| index.rule().cloned()).fold(rules, TableRules::index)
     }
 
@@ -293,6 +376,12 @@ impl TableCore {
         let parts = view.runs.iter().flat_map(|run| &run.parts);
         parts.map(|part| (part.file.number, Arc::clone(&part.file))).collect()
     }
+}
+
+/// From which length on values are separated under these rules. A value that may count as deleted is
+/// examined again and again, and stays inline.
+fn separate_from(rules: &BoundRules) -> usize {
+    rules.rules.separate.filter(|_| !rules.fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize)
 }
 
 /// An empty memtable.

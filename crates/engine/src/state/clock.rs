@@ -114,7 +114,9 @@ pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> RawSeq {
 /// A window is counted from the newest noted time, which each edit makes durable: what was dropped
 /// stays out of the window, even if nothing records it any more and the clock goes back.
 pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
-    let newest = match table.rules.rules.keep {
+    // An alteration of the window waits, and so knows what has been determined before it.
+    let _same = table.is_timed.then(|| table.altering.read());
+    let newest = match table.keep() {
         Keep::Versions(count) => count,
         _ => 1,
     };
@@ -124,7 +126,7 @@ pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
 
 /// The same, and first notes the time if the table keeps a window. Takes the commit lock.
 pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTimes {
-    if matches!(table.rules.rules.keep, Keep::Window(_)) {
+    if matches!(table.keep(), Keep::Window(_)) {
         note_now(engine, &engine.commit.lock());
     }
     times_to_keep(engine, table)
@@ -133,13 +135,13 @@ pub(crate) fn times_to_keep_now(engine: &Engine, table: &TableCore) -> MergeTime
 /// From this seq on all states of a table are kept: states that an older version folded away
 /// without noting the time stay folded if the clock has gone back since.
 pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> RawSeq {
-    let keep = table.rules.rules.keep;
+    let keep = table.keep();
     match time::kept(keep) {
         Kept::Forever => 0,
         Kept::Window(_) => {
             let since_ms = now_ms.saturating_sub(time::window_ms(keep).unwrap_or(0));
             let since = engine.times.map.lock().seq_at(since_ms);
-            since.unwrap_or(0).min(engine.published()).max(table.folded_before)
+            since.unwrap_or(0).min(engine.published()).max(table.folded_before())
         }
         Kept::Latest | Kept::Versions(_) => RawSeq::MAX,
     }
@@ -183,7 +185,7 @@ fn sweepable_below(
     is_input: &dyn Fn(&RunView) -> bool,
     counts_sealed: bool,
 ) -> u64 {
-    let keep = table.rules.rules.keep;
+    let keep = table.keep();
     let kept_ms = match time::kept(keep) {
         Kept::Latest | Kept::Window(_) => time::window_ms(keep).unwrap_or(0),
         Kept::Versions(_) | Kept::Forever => return 0,
@@ -258,7 +260,7 @@ pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -
 
 /// Fails if a table does not keep all of its states at `at`; `now` is the moment of the request.
 pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result<()> {
-    let keep = table.rules.rules.keep;
+    let keep = table.keep();
     let keeps_expired = match time::kept(keep) {
         _ if !table.has_stamps => true,
         Kept::Latest => false,
@@ -311,7 +313,7 @@ pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: RawSeq
     Error::invalid(format!(
         "table `{}` keeps {}: the oldest state that is kept is the one at {}, and you asked for {}",
         table.name,
-        table.rules.rules.keep,
+        table.keep(),
         at_seq(since),
         at_seq(at.seq)
     ))

@@ -177,11 +177,11 @@ impl Encoded {
         value: &[u8],
         lifetime: Lifetime,
     ) {
-        let expire = table.rules.rules.expire;
+        let expire = table.expire();
         if kind == OpKind::Delete {
             return frame::put_record(&mut self.payload, table.id, kind, key, value);
         }
-        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+        if value.len() >= table.separate_from() && matches!(kind, OpKind::Set | OpKind::Insert) {
             self.put_separated(table, kind, key, value);
             let end = self.payload.len();
             let at = self.separated.last().map_or(end, |separated| separated.pointer_at);
@@ -216,7 +216,7 @@ impl Encoded {
     /// Appends an op that was written before, already normalized.
     #[inline]
     pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
-        if value.len() >= table.separate_from && table.separates(kind) {
+        if value.len() >= table.separate_from() && table.separates(kind) {
             self.put_separated(table, kind, key, value);
         } else {
             frame::put_record(&mut self.payload, table.id, kind, key, value);
@@ -240,7 +240,7 @@ impl Encoded {
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
         let (pointer_at, value_placement) =
-            (self.payload.len() - pointer.len(), table.rules.rules.value_placement);
+            (self.payload.len() - pointer.len(), table.value_placement());
         self.separated.push(Separated { pointer_at, record, is_timed: true, value_placement });
     }
 
@@ -260,7 +260,7 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, kind.separated(), key, &payload);
         let at = self.payload.len() - payload.len();
         if let Some(deadline_at) = deadline_at {
-            let (deadline_at, expire) = (Some(at + deadline_at), table.rules.rules.expire);
+            let (deadline_at, expire) = (Some(at + deadline_at), table.expire());
             self.stamps.push(Stamped { at, deadline_at, lifetime, expire });
         }
         self.is_placed = true;
@@ -305,7 +305,7 @@ impl Encoded {
             pointer_at: payload_at + at,
             record,
             is_timed: false,
-            value_placement: table.rules.rules.value_placement,
+            value_placement: table.value_placement(),
         }));
         self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldSeparated;
         self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
@@ -430,7 +430,7 @@ impl Encoded {
         let key = &self.values[key_at..key_at + key_len];
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
         let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
-        let value_placement = table.rules.rules.value_placement;
+        let value_placement = table.value_placement();
         self.separated.push(Separated {
             pointer_at,
             record: record.range.clone(),

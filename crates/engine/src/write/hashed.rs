@@ -107,7 +107,7 @@ impl Key<'_> {
 
     /// The front of an op's value.
     fn front(&self, op: &HashedOp) -> Front {
-        let deadline_ms = op.lifetime.deadline_ms(self.now_ms, self.table.rules.rules.expire);
+        let deadline_ms = op.lifetime.deadline_ms(self.now_ms, self.table.expire());
         Front { is_deleted: false, stamp: Stamp { write_ms: self.now_ms, deadline_ms } }
     }
 

@@ -203,7 +203,7 @@ impl ValueWriter {
         self.record.clear();
         let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
         let placing = engine.values.placing.read();
-        let place = put::put_value(engine, core.rules.rules.value_placement, &self.record)?;
+        let place = put::put_value(engine, core.value_placement(), &self.record)?;
         if self.pinned.insert(place.segment) {
             engine.values.pin(place.segment);
         }
@@ -313,7 +313,7 @@ pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if !core.rules.takes_any_bytes() {
         return Some(("its values are checked as a whole", INSTEAD));
     }
-    let is_inline = core.hashed.is_none() && core.separate_from == usize::MAX;
+    let is_inline = core.hashed.is_none() && core.separate_from() == usize::MAX;
     is_inline.then_some((
         "it keeps its values inline: it has no separation threshold",
         "create it with a separation threshold (`separate`)",

@@ -60,7 +60,7 @@ impl BytesScan {
     /// # Errors
     /// As [`BytesScan::rows`].
     pub fn count(self) -> Result<u64> {
-        if self.limit == usize::MAX && self.table.rules.rules.summaries {
+        if self.limit == usize::MAX && self.table.present().rules.summaries {
             return self.sum(Wanted::Nothing).map(|sum| sum.rows);
         }
         let stop = self.stop.clone();
@@ -216,7 +216,7 @@ fn base_of<'v>(
     view: &'v TableView,
     (low, high): (&Bound<Vec<u8>>, &Bound<Vec<u8>>),
 ) -> Option<&'v RunView> {
-    if !table.rules.rules.summaries {
+    if !table.present().rules.summaries {
         return None;
     }
     let keys = |run: &&RunView| run.parts.iter().map(|part| part.file.part.facts().keys).sum::<u64>();

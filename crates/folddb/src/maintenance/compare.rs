@@ -245,7 +245,7 @@ impl Side {
 impl Compared {
     fn of(first: BytesScan, second: BytesScan) -> Result<Compared> {
         // The value alone is enough if it is only its bytes, and none is separated.
-        let is_plain = |scan: &BytesScan| scan.table.separate_from == usize::MAX && !scan.table.has_stamps;
+        let is_plain = |scan: &BytesScan| scan.table.separate_from() == usize::MAX && !scan.table.has_stamps;
         let by_value = is_plain(&first) && is_plain(&second);
         let (first, second) = (Side::new(first, by_value)?, Side::new(second, by_value)?);
         Ok(Compared { first, second, report: DiffReport::default() })

@@ -332,6 +332,15 @@ fn of_table_shape(facts: &Facts, stats: &TableStats, advice: &mut Vec<Advice>) {
         let costs = "each takes about 200 bytes of memory; snapshots and kept history keep them";
         advice.push(one(Weight::Costly, what, costs, &compact));
     }
+    if stats.outdated_bytes > 0 {
+        let what = format!(
+            "{} of table `{name}` were written before its rules were altered",
+            size_text(stats.outdated_bytes)
+        );
+        let costs = "they are as the old rules say until merges have rewritten them";
+        let todo = format!("nothing, as merges come to them; or, at once, {compact}");
+        advice.push(one(Weight::Minor, what, costs, todo));
+    }
     let is_small = stats.disk_bytes < TABLE_BYTES_MIN;
     let runs_many = if is_small { RUNS_MANY } else { RUNS_MANY.min(2 * facts.merge_factor.max(6) + 1) };
     if stats.runs.len() >= runs_many {
@@ -431,7 +440,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         // A table may be dropped in between.
         let Ok(stats) = store.bytes_table(&name).and_then(|table| table.stats()) else { continue };
         let Ok(table) = store.bytes_table(&name) else { continue };
-        let rules = &table.core().rules;
+        let rules = table.core().present();
         tables.push(TableFacts {
             stats,
             filter_bits: u32::from(rules.rules.filter_bits),

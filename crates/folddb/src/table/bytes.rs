@@ -61,7 +61,7 @@ pub struct BytesTable {
 impl BytesTable {
     /// A handle of a table, with the durability of the store's options.
     pub(crate) fn new(background: &Arc<Background>, core: Arc<TableCore>) -> BytesTable {
-        let rules = DynamicRules::of(Arc::clone(&core.rules));
+        let rules = DynamicRules::of(core.present());
         let (background, durability) = (Arc::clone(background), background.engine.options.durability);
         BytesTable { background, core, durability, lifetime: Lifetime::Default, rules }
     }
@@ -84,7 +84,8 @@ impl BytesTable {
         &self.core.name
     }
 
-    /// The rules of the table, with its codecs and fold: they parse and show keys and values.
+    /// The rules of the table, with its codecs and fold: they parse and show keys and values. Those
+    /// that were altered since the handle was made are as they were then.
     pub fn rules(&self) -> &DynamicRules {
         &self.rules
     }

@@ -113,7 +113,7 @@ impl BytesTable {
         let kept = Kept {
             boundaries: self.engine().boundaries.all(),
             times: clock::times_to_keep(self.engine(), &self.core),
-            keep: self.core.rules.rules.keep,
+            keep: self.core.keep(),
             ranges,
         };
         for index in 0..found.len() {

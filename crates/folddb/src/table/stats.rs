@@ -25,6 +25,11 @@ pub struct TableStats {
     pub keys_estimate: u64,
     /// Bytes of its part files.
     pub disk_bytes: u64,
+    /// Parts that were written before a rule about parts was altered, and not merged since: see
+    /// [`BytesTable::alter`].
+    pub outdated_parts: u64,
+    /// Bytes of their files.
+    pub outdated_bytes: u64,
     /// Bytes of its memtables.
     pub memtable_bytes: u64,
     /// Its runs, newest first.
@@ -117,6 +122,11 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     let view = core.view();
     let memtables = || std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
     let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
+    let files = view.runs.iter().flat_map(|run| &run.parts).map(|part| &part.file);
+    let outdated: Vec<u64> = files
+        .filter(|file| core.is_outdated(file.number))
+        .map(|file| file.part.facts().file_bytes)
+        .collect();
     let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
     let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
     let run = |run: &folddb_engine::state::view::RunView| RunInfo {
@@ -129,6 +139,8 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
         records: view.records(),
         keys_estimate: keys_estimate.max(if view.runs.is_empty() { in_memory } else { 0 }),
         disk_bytes: parts().map(|facts| facts.file_bytes).sum(),
+        outdated_parts: outdated.len() as u64,
+        outdated_bytes: outdated.iter().sum(),
         memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
         runs: view.runs.iter().map(run).collect(),
         range_deletes: view.range_deletes.len(),
@@ -146,6 +158,8 @@ pub(crate) fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
         records: keys,
         keys_estimate: keys,
         disk_bytes: hashed.file.lock().as_ref().map_or(0, |file| file.bytes()),
+        outdated_parts: 0,
+        outdated_bytes: 0,
         memtable_bytes: 0,
         runs: Vec::new(),
         range_deletes: 0,

@@ -109,6 +109,12 @@ fn changes() -> Vec<Change> {
             name: "hits".to_owned(),
             rules_text: "rules 1\nfold=sum:u64\n".to_owned(),
         },
+        Change::AlterTable {
+            table,
+            rules_text: "rules 1\nblock_bytes=4096\nfold=sum:u64\n".to_owned(),
+            outdated_before: FileNumber(25),
+            kept_since: 200,
+        },
         Change::Flushed { table, seq: 300 },
         Change::AddPart { table, run, tier: 0, age: 300, part: part(21, b"a", b"f") },
         Change::AddPart { table, run, tier: 0, age: 300, part: part(22, b"g", b"k") },

@@ -101,6 +101,18 @@ pub enum Change {
         /// Its rules, as text.
         rules_text: String,
     },
+    /// Gives a table other rules, under which its stored data mean the same.
+    AlterTable {
+        /// The table.
+        table: TableId,
+        /// Its rules from now on, as text.
+        rules_text: String,
+        /// Parts with lower numbers were written before a rule about parts was altered.
+        outdated_before: FileNumber,
+        /// States before this seq may have been folded, whatever the rules say that is kept; 0 if
+        /// nothing was.
+        kept_since: Seq,
+    },
     /// Removes a table with its runs and range deletes.
     DropTable {
         /// The table.

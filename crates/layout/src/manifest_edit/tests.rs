@@ -21,7 +21,7 @@ prop_compose! {
 fn changes() -> impl Strategy<Value = Change> {
     let ids =
         (any::<u32>().prop_map(TableId), any::<u64>().prop_map(RunId), any::<u64>().prop_map(FileNumber));
-    (0..22, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
+    (0..23, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
         |(tag, (table, run, file), [seq, b, c], tier, from, to, name, part)| match tag {
             0 => Change::SetStore { store_id: u128::from(b) << 64 | u128::from(c), next_table_id: table.0 },
             1 => Change::ReserveNumbers { next_number: b },
@@ -53,7 +53,10 @@ fn changes() -> impl Strategy<Value = Change> {
                 };
                 Change::NoteTable { note }
             }
-            20 => Change::SetFeed { feed: feed(name, from, [seq, b, c], tier) },
+            20 => {
+                Change::AlterTable { table, rules_text: name, outdated_before: file, kept_since: seq }
+            }
+            21 => Change::SetFeed { feed: feed(name, from, [seq, b, c], tier) },
             _ => {
                 let segments = from.iter().map(|&byte| FileNumber(seq ^ u64::from(byte))).collect();
                 Change::MoveValues { file, file_bytes: b, segments }

@@ -23,7 +23,7 @@ pub(crate) fn part(file: u64, low: u8) -> PartState {
 /// Changes: many fit a state, and many do not.
 pub(crate) fn changes() -> impl Strategy<Value = Change> {
     let small = 0..4u64;
-    (0..22, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(
+    (0..23, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(
         |(tag, table, run, file, byte, seq)| {
             let (table, run, file_number) = (TableId(table), RunId(run), FileNumber(file));
             let (tier, age) = (byte % 3, seq);
@@ -53,6 +53,12 @@ pub(crate) fn changes() -> impl Strategy<Value = Change> {
                     let segments = (0..4).filter(|bit| byte & 1 << bit != 0).map(FileNumber).collect();
                     Change::MoveValues { file: FileNumber(4 + seq % 9), file_bytes: seq, segments }
                 }
+                21 => Change::AlterTable {
+                    table,
+                    rules_text: format!("replace {byte}"),
+                    outdated_before: file_number,
+                    kept_since: seq,
+                },
                 _ if byte < 128 => {
                     Change::AddRangeDelete { table, from: vec![byte], to: vec![byte, 0], seq: file }
                 }
@@ -182,6 +188,27 @@ fn numbers_that_were_not_used_are_given_back_but_none_of_what_lives() {
     assert_eq!(set(&mut state, 3), 41, "part 40 lives");
     state.apply(&Change::AddValues { segment: FileNumber(60) }).unwrap();
     assert_eq!(set(&mut state, 3), 61, "and so does value segment 60");
+}
+
+#[test]
+fn a_snapshot_knows_what_was_altered() {
+    let alter = |outdated_before, kept_since| Change::AlterTable {
+        table: TableId(0),
+        rules_text: "other".to_owned(),
+        outdated_before: FileNumber(outdated_before),
+        kept_since,
+    };
+    for marks in [(0, 0), (9, 0), (0, 5), (9, 5)] {
+        let state = table_with(&[alter(marks.0, marks.1)]);
+        let again = applied(&state.snapshot());
+        assert_eq!(again, state);
+        let table = &again.tables[&TableId(0)];
+        assert_eq!((&*table.rules_text, table.outdated_before.0, table.kept_since), ("other", marks.0, marks.1));
+    }
+    let mut state = table_with(&[alter(9, 5)]);
+    assert_eq!(state.apply(&alter(8, 5)), Err(Malformed::Order), "no mark ever falls");
+    assert_eq!(state.apply(&alter(9, 4)), Err(Malformed::Order));
+    assert!(state.next_number > 9, "the number is taken");
 }
 
 #[test]

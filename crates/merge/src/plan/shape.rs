@@ -42,6 +42,8 @@ pub struct RunSummary {
     pub sketch: Sketch,
     /// The number of its parts.
     pub parts: usize,
+    /// True if some of them were written before a rule about parts was altered.
+    pub is_old_form: bool,
     /// True while it is an input of a running merge.
     pub busy: bool,
 }

@@ -53,6 +53,7 @@ impl Table {
             records: records.len() as u64,
             deletes,
             outdated: 0,
+            is_old_form: false,
             min_seq: seqs.0,
             max_seq: seqs.1,
             low: key(records.first_key_value()),

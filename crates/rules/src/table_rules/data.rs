@@ -11,7 +11,7 @@ use crate::time::{Expire, Keep};
 use crate::value_placement::ValuePlacement;
 
 /// The field of the names of the elements of keys. A reader that does not know it may ignore it.
-const KEY_NAMES: &str = "?key_names";
+pub(super) const KEY_NAMES: &str = "?key_names";
 
 /// Least and largest size of a block, in bytes.
 pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;

@@ -50,6 +50,7 @@ impl Player {
         match action {
             Action::Create(slot, shape) => self.create(*slot, shape),
             Action::Drop(slot) => self.drop_table(*slot),
+            Action::Alter(slot, how) => self.alter(*slot, *how),
             Action::Many(count) => self.many(*count),
             Action::Write(op) => self.write(op),
             Action::Commit(ops, durability) => self.commit(ops, *durability),

@@ -59,7 +59,9 @@ impl Player {
         if broke_off {
             return Ok(());
         }
-        let runs = table.stats().map_err(said("look at the runs"))?.runs.len();
+        let stats = table.stats().map_err(said("look at the runs"))?;
+        same("what compact leaves of altered rules", &stats.outdated_parts, &0)?;
+        let runs = stats.runs.len();
         if runs > 1 { Err(format!("{runs} runs are left by compact")) } else { Ok(()) }
     }
     /// Merges a range. Hashed tables have none.

@@ -1,9 +1,10 @@
 //! Tables come and go.
 
-use folddb::{Durability, ErrorKind};
+use folddb::table_rules::TableRules;
+use folddb::{Durability, ErrorKind, Store};
 
 use crate::compare::{Outcome, same};
-use crate::play::player::{Player, name_of};
+use crate::play::player::{Player, name_of, said};
 use crate::program::{MANY_TABLES, TABLES, TableOp, What};
 use crate::tables::{Kind, Order, Shape};
 use crate::world::SimDisk;
@@ -47,6 +48,40 @@ impl Player {
         same("reading a dropped table", &refused, &Err(ErrorKind::Closed))
     }
 
+    /// Alters rules of a table, under which its data mean the same.
+    pub(super) fn alter(&mut self, slot: u8, how: u8) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let wanted = shape.altered(how);
+        self.consumer.know(&wanted);
+        let altered = table.alter(|has| {
+            let mut rules = wanted.rules();
+            rules.indexes = has.indexes;
+            rules
+        });
+        match altered {
+            Ok(changes) => {
+                same("whether rules differ", &changes.is_empty(), &(shape.rules() == wanted.rules()))?;
+                self.known.model.alter_table(table.name(), wanted);
+                Ok(())
+            }
+            Err(error) => {
+                if error.kind() != ErrorKind::NoSpace {
+                    self.known.doubt_altered(table.name(), wanted);
+                }
+                self.refused("alter a table", error)
+            }
+        }
+    }
+
+    /// Takes over which rules the tables of an opened store have.
+    pub(super) fn settle_rules(&mut self, store: &Store) -> Outcome {
+        for name in store.tables() {
+            self.known.settle_rules(&name, &rules_of(store, &name)?.to_string())?;
+        }
+        self.known.rules_are_settled();
+        Ok(())
+    }
+
     /// Creates or drops tables until there are `count` besides those that programs name.
     pub(super) fn many(&mut self, count: u8) -> Outcome {
         let mut rows = Vec::new();
@@ -74,4 +109,10 @@ impl Player {
         }
         self.commit(&rows, Durability::Process)
     }
+}
+
+/// The rules of a table, without its indexes.
+fn rules_of(store: &Store, name: &str) -> Result<TableRules, String> {
+    let table = store.bytes_table(name).map_err(said("open the table"))?;
+    Ok(table.rules().as_table_rules().clone())
 }

@@ -20,7 +20,8 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_documents(actions, seed);
     let actions = with_finds(actions, seed);
     let actions = with_ranges(actions, seed);
-    with_handles(actions, seed)
+    let actions = with_handles(actions, seed);
+    with_alterations(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -273,6 +274,24 @@ fn with_handles(actions: Vec<Action>, seed: u64) -> Vec<Action> {
         all.push(action);
         if chance.one_in(16) {
             all.push(Action::SyncLater(chance.one_in(2)));
+        }
+    }
+    all
+}
+
+/// In every second program: rules of tables are altered, and some tables compacted after that.
+fn with_alterations(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0xa17e4);
+    if chance.one_in(2) {
+        return actions;
+    }
+    let mut all = Vec::with_capacity(actions.len() + 8);
+    for action in actions {
+        all.push(action);
+        if chance.one_in(12) {
+            let slot = slot(chance);
+            all.push(Action::Alter(slot, chance.next_u64() as u8));
+            all.extend(chance.one_in(4).then_some(Action::Compact(slot, None)));
         }
     }
     all

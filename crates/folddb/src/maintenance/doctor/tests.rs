@@ -4,6 +4,8 @@ use crate::table::stats::TableStats;
 
 fn healthy() -> Facts {
     let table = TableStats {
+        outdated_parts: 0,
+        outdated_bytes: 0,
         name: "t".to_owned(),
         records: 100_000,
         keys_estimate: 90_000,
@@ -51,6 +53,10 @@ fn on(change: impl FnOnce(&mut Facts)) -> Advice {
 
 #[test]
 fn each_trouble_has_its_advice_and_names_what_to_do() {
+    let altered = on(|facts| facts.tables[0].stats.outdated_bytes = 3 << 20);
+    assert_eq!(altered.weight, Weight::Minor);
+    assert!(altered.what.starts_with("3 MiB of table `t`") && altered.todo.contains("folddb compact s t"));
+
     let damage = on(|facts| facts.findings.push(Finding::damage("000003.part", Some(7), "rot")));
     assert_eq!(damage.weight, Weight::Broken);
     assert!(damage.what.contains("000003.part at offset 7") && damage.todo.contains("folddb repair s NEW"));

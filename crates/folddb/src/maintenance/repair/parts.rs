@@ -108,7 +108,7 @@ fn salvage_records(
     // Up to where its past was folded; if unknown, all of it may be.
     let since = opened.as_ref().map_or(part.max_seq, |opened| opened.facts().kept_since);
     let times = folddb_merge::Times { since, ..folddb_merge::Times::default() };
-    let writer = PartWriter::new(new_file, &to, number, write_options(rules, true, false, times));
+    let writer = PartWriter::new(new_file, &to, number, write_options(rules, (true, false, times)));
     let mut salvager = Salvager {
         writer,
         order: &rules.order,

@@ -143,7 +143,8 @@ fn inspect(
         misfits: Misfits::default(),
         unfit: Unfit::default(),
         has_faults: false,
-        refolded: rules.rules.summaries.then(Refolded::default),
+        // Not as the rules say: they may have been altered since it was written.
+        refolded: part.has_summaries().then(Refolded::default),
     };
     folddb_run::examine(part, inspector.verifier.depth, &mut inspector);
     inspector.report_refolded(part);
