@@ -90,7 +90,8 @@ pub(crate) enum Verb {
     /// merges write from then on; `stats` shows how much was written before, and `compact` rewrites
     /// it at once. Everything else about values applies to those that are written from then on.
     /// What would change the meaning (keys, order, fold, kind, ...) is refused: dump the table,
-    /// change the rule in its line, leave out the last line, and load that with --partial. Indexes are added and dropped by `index`.
+    /// change the rule in its line, leave out the last line, and load that with --partial. Indexes
+    /// are added and dropped by `index`.
     Alter(AlterArgs),
     /// List the tables of a store
     Tables(StoreArgs),

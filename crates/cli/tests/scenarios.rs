@@ -137,6 +137,7 @@ scenarios! {
     folds_are_checked: "check_fold.txt",
     the_shell_runs_lines: "shell.txt",
     backups_are_made_and_gone_back_to: "backup.txt",
+    rules_are_altered: "alter.txt",
     stores_are_dumped_and_loaded: "dump.txt",
     mistakes_are_answered: "mistakes.txt",
     stores_are_maintained: "maintenance.txt",

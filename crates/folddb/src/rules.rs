@@ -212,7 +212,8 @@ impl<K: Key, V: Value> Rules<K, V> {
     }
 
     /// How long values last. [`Expire::Never`] by default, which costs nothing; otherwise each
-    /// record has 12 bytes more. It is fixed when the table is created.
+    /// record has 12 bytes more. Whether they may expire is fixed when the table is created; the
+    /// time may be altered ([`Table::alter`](crate::Table::alter)).
     pub fn expire(mut self, expire: Expire) -> Self {
         self.rules = self.rules.expire(expire);
         self

@@ -193,7 +193,11 @@ impl Shape {
             block_bytes: [512, 1024, 8192][usize::from(blocks)],
             lz4: compression == 1,
             filter_bits: [0, 10, 16][usize::from(filters)],
-            separate: if values % 2 == 0 { self.separate } else { Some([32, 100][usize::from(values / 2 % 2)]) },
+            separate: if values % 2 == 0 {
+                self.separate
+            } else {
+                Some([32, 100][usize::from(values / 2 % 2)])
+            },
             in_files: self.in_files || values % 5 == 0,
             ..*self
         }

@@ -255,7 +255,8 @@ fn what_this_version_would_keep_opens_too() {
 #[test]
 fn altered_rules_and_what_is_outdated_are_read_from_every_version_on() {
     let work = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
-    let kept = kept().expect("the fixtures are there").into_iter().filter(|kept| kept.join("altered").exists());
+    let kept =
+        kept().expect("the fixtures are there").into_iter().filter(|kept| kept.join("altered").exists());
     let mut checked = 0;
     for kept in kept {
         let to = work.path().join(kept.file_name().expect("a version"));

@@ -570,6 +570,7 @@ fn a_store_is_read_back_by_the_document_alone() {
             "Times",
             "SaveIndex",
             "SaveChanges",
+            "AlterTable",
             "SetFeed",
             "DropFeed",
             "ArchiveLog",

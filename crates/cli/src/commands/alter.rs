@@ -139,10 +139,11 @@ fn with_rule(rules: &TableRules, typed: &str) -> Result<TableRules, Failure> {
     let text = rules.to_string();
     let others = text.lines().filter(|line| line.split_once('=').is_none_or(|(other, _)| other != name));
     let wanted: Vec<&str> = others.chain([typed]).collect();
-    // The first line says that blanks count, which they do in what is stored, not in what is typed.
-    let alone: Result<TableRules, ParseError> = typed.parse();
-    alone.map_err(|error| Failure::Usage(format!("in --rule: {error}")))?;
-    wanted.join("\n").parse().map_err(|error| Failure::Usage(format!("in --rule: {error}")))
+    let wrong = |error: ParseError| Failure::Usage(format!("in --rule: {error}"));
+    if let Err(error) = typed.parse::<TableRules>() {
+        return Err(wrong(error)); // its place is in what was typed
+    }
+    wanted.join("\n").parse().map_err(wrong)
 }
 
 fn parsed<T: FromStr<Err = ParseError>>(option: &str, text: &str) -> Result<T, Failure> {

@@ -58,8 +58,7 @@ const HELP: &str =
   put | fold TABLE KEY... VALUE --ttl 15m: expires after that; put --if-absent, put ... --file FILE
   delete TABLE KEY...           or: --range FROM TO, or --prefix KEY
   begin   commit   abort        put, fold, delete together, seen by reads; commit --durability sync
-  create TABLE [--key TYPE] [--fold SPEC]   alter TABLE [--block SIZE ...]   drop TABLE   tables
-  index add | drop | list TABLE
+  create TABLE [--key TYPE] [--fold SPEC]   alter | drop TABLE   tables   index add | drop | list
   import TABLE FILE... --key COLUMNS [--fold 'field: fold = column, ...'] [--create]   imports TABLE
   export TABLE --to FILE        rows as CSV, TSV, NDJSON, Markdown or SQL; packed: .gz, .zst
   import-dir | export-dir TABLE DIR         files as values, and back

@@ -209,9 +209,9 @@ impl Cleaner {
 /// Holds the oldest moment of a table that any reader may use: of the oldest snapshot, of the
 /// window that it keeps, or the present.
 fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
-    let _same = table.altering.read();
-    if let Some(window_ms) = time::window_ms(table.keep()) {
-        return hold_window(engine, table, window_ms);
+    if matches!(table.keep(), Keep::Window(_)) {
+        let _same = table.altering.read(); // an alteration of the window knows what is held before it
+        return hold_window(engine, table, time::window_ms(table.keep()).unwrap_or(0));
     }
     let committer = engine.commit.lock(); // no snapshot is taken in between
     let present = clock::hold_present(engine, table, &committer);

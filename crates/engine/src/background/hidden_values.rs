@@ -48,8 +48,7 @@ pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: Me
 pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { boundaries: engine.boundaries.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // other tables hide none
-    let in_value_log =
-        |table: &&Arc<TableCore>| table.value_placement() == ValuePlacement::Segments;
+    let in_value_log = |table: &&Arc<TableCore>| table.value_placement() == ValuePlacement::Segments;
     let hiding = leading.iter().filter(|table| table.hides_values()).filter(in_value_log);
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());

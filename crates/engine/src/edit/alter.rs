@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use folddb_base::{Error, FileNumber, Result, Seq};
 use folddb_layout::manifest_edit::Change;
-use folddb_rules::table_rules::{Applies, BoundRules, RuleChange, StoredRules, TableRules};
 use folddb_rules::Keep;
+use folddb_rules::table_rules::{Applies, BoundRules, RuleChange, StoredRules, TableRules};
 
 use crate::edit::install;
 use crate::state::catalog::TableCore;

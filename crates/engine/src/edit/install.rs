@@ -144,10 +144,7 @@ pub(crate) fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]
 
 /// A new part file of a table to write: its number and path, and the rules that it is written by.
 /// Where rules about parts are altered meanwhile, the number says whether these are the old ones.
-pub(crate) fn new_part(
-    engine: &Engine,
-    table: &TableCore,
-) -> Result<(FileNumber, PathBuf, Arc<BoundRules>)> {
+pub(crate) fn new_part(engine: &Engine, table: &TableCore) -> Result<(FileNumber, PathBuf, Arc<BoundRules>)> {
     reserve_numbers(engine)?;
     let _same = table.altering.read();
     let number = engine.numbers.take();

@@ -378,8 +378,8 @@ impl TableCore {
     }
 }
 
-/// From which length on values are separated under these rules. A value that may count as deleted is
-/// examined again and again, and stays inline.
+/// From which length on values are separated under these rules. A value that may count as deleted
+/// is examined again and again, and stays inline.
 fn separate_from(rules: &BoundRules) -> usize {
     rules.rules.separate.filter(|_| !rules.fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize)
 }

@@ -239,8 +239,7 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, kind.separated(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
-        let (pointer_at, value_placement) =
-            (self.payload.len() - pointer.len(), table.value_placement());
+        let (pointer_at, value_placement) = (self.payload.len() - pointer.len(), table.value_placement());
         self.separated.push(Separated { pointer_at, record, is_timed: true, value_placement });
     }
 

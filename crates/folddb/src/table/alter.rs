@@ -42,13 +42,13 @@ impl BytesTable {
     /// | `key_names` | any others | at once |
     ///
     /// All else decides what the stored bytes mean, and is refused: dump the table, change the rule
-    /// in the dump, drop the table, and load that (OPERATIONS, Dumps). Indexes are added and dropped by [`BytesTable::add_index`] and
-    /// [`BytesTable::drop_index`].
+    /// in the dump, drop the table, and load that (OPERATIONS, Dumps). Indexes are added and
+    /// dropped by [`BytesTable::add_index`] and [`BytesTable::drop_index`].
     ///
     /// Readers, writers, snapshots and running merges go on: a merge may finish the part that it is
     /// writing by the old rules. Parts with old rules are counted by
-    /// [`TableStats::outdated_parts`](crate::TableStats::outdated_parts). Handles that exist have
-    /// the rules in effect, but [`BytesTable::rules`] of each shows those of its making. Versions of
+    /// [`TableStats::outdated_parts`](crate::TableStats::outdated_parts). Handles that exist follow
+    /// the new rules, but [`BytesTable::rules`] of each shows those of its making. Versions of
     /// FoldDB before this one refuse the store from then on.
     ///
     /// `change` may be called again if another thread alters the table at the same time.

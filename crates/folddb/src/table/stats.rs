@@ -123,10 +123,8 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     let memtables = || std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
     let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let files = view.runs.iter().flat_map(|run| &run.parts).map(|part| &part.file);
-    let outdated: Vec<u64> = files
-        .filter(|file| core.is_outdated(file.number))
-        .map(|file| file.part.facts().file_bytes)
-        .collect();
+    let outdated: Vec<u64> =
+        files.filter(|file| core.is_outdated(file.number)).map(|file| file.part.facts().file_bytes).collect();
     let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
     let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
     let run = |run: &folddb_engine::state::view::RunView| RunInfo {

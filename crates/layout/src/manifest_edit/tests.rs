@@ -53,9 +53,7 @@ fn changes() -> impl Strategy<Value = Change> {
                 };
                 Change::NoteTable { note }
             }
-            20 => {
-                Change::AlterTable { table, rules_text: name, outdated_before: file, kept_since: seq }
-            }
+            20 => Change::AlterTable { table, rules_text: name, outdated_before: file, kept_since: seq },
             21 => Change::SetFeed { feed: feed(name, from, [seq, b, c], tier) },
             _ => {
                 let segments = from.iter().map(|&byte| FileNumber(seq ^ u64::from(byte))).collect();

@@ -193,7 +193,7 @@ fn numbers_that_were_not_used_are_given_back_but_none_of_what_lives() {
 #[test]
 fn a_snapshot_knows_what_was_altered() {
     let alter = |outdated_before, kept_since| Change::AlterTable {
-        table: TableId(0),
+        table: TableId(1),
         rules_text: "other".to_owned(),
         outdated_before: FileNumber(outdated_before),
         kept_since,
@@ -202,8 +202,11 @@ fn a_snapshot_knows_what_was_altered() {
         let state = table_with(&[alter(marks.0, marks.1)]);
         let again = applied(&state.snapshot());
         assert_eq!(again, state);
-        let table = &again.tables[&TableId(0)];
-        assert_eq!((&*table.rules_text, table.outdated_before.0, table.kept_since), ("other", marks.0, marks.1));
+        let table = again.tables.get(&TableId(1)).unwrap();
+        assert_eq!(
+            (&*table.rules_text, table.outdated_before.0, table.kept_since),
+            ("other", marks.0, marks.1)
+        );
     }
     let mut state = table_with(&[alter(9, 5)]);
     assert_eq!(state.apply(&alter(8, 5)), Err(Malformed::Order), "no mark ever falls");

@@ -52,10 +52,12 @@ pub enum Applies {
 const ADVICE: &str = "dump the table (`folddb dump`), change the rule in its line, leave out the last line, drop the table, and load that (`folddb load --partial`)";
 
 /// What to do instead of taking the threshold away.
-const ADVICE_SEPARATE: &str = "give a length that no value has, and new values stay inline: separate=4294967295";
+const ADVICE_SEPARATE: &str =
+    "give a length that no value has, and new values stay inline: separate=4294967295";
 
 /// What to do instead of altering indexes.
-const ADVICE_INDEXES: &str = "add and drop indexes by themselves: `add_index` and `drop_index`, or `folddb index`";
+const ADVICE_INDEXES: &str =
+    "add and drop indexes by themselves: `add_index` and `drop_index`, or `folddb index`";
 
 impl TableRules {
     /// What changes from these rules of a table to `wanted`, in the order of their names; nothing
@@ -63,7 +65,8 @@ impl TableRules {
     /// is for [`TableRules::check`].
     ///
     /// ```
-    /// use folddb_rules::table_rules::TableRules;
+    /// # use folddb_rules as folddb;
+    /// use folddb::table_rules::TableRules;
     /// let rules = TableRules::counter();
     /// let changes = rules.changes_to(&rules.clone().block_bytes(4096)).unwrap();
     /// assert_eq!((changes[0].rule, &*changes[0].to), ("block_bytes", "4096"));
@@ -85,7 +88,8 @@ impl TableRules {
     /// Rules that decide what bytes mean.
     fn check_meaning(&self, wanted: &TableRules) -> Result<(), Error> {
         // All rules are named, so that a new one has to be decided on.
-        let TableRules { kind, key, order, value, fold, delete, short_circuit, head, archives_log, .. } = self;
+        let TableRules { kind, key, order, value, fold, delete, short_circuit, head, archives_log, .. } =
+            self;
         let TableRules { index_of, unknown, .. } = self;
         let fixed = [
             ("kind", *kind == wanted.kind, "a sorted and a hashed table store their records differently"),
@@ -172,7 +176,8 @@ impl TableRules {
 
     /// The rules that differ, among those that may be altered.
     fn changes(&self, wanted: &TableRules) -> Vec<RuleChange> {
-        let separate = |rules: &TableRules| rules.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
+        let separate =
+            |rules: &TableRules| rules.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
         let summaries = |rules: &TableRules| if rules.summaries { "on" } else { "off" }.to_owned();
         let key_names = |rules: &TableRules| rules.names_of_key().collect::<Vec<_>>().join(",");
         let texts: [(&'static str, &dyn Fn(&TableRules) -> String, Applies); 9] = [

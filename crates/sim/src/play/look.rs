@@ -31,7 +31,8 @@ impl Player {
             let table = store.bytes_table(&name).map_err(said("open the table"))?;
             let now = model.rows_at(&name, Seq::MAX);
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
-            same("the rules", &table.rules().as_table_rules().to_string(), &shape.rules().to_string()).map_err(in_table)?;
+            same("the rules", &table.rules().as_table_rules().to_string(), &shape.rules().to_string())
+                .map_err(in_table)?;
             compare_table(&now, &shape, &|key| read_key(&table, key), &|| table.scan()).map_err(in_table)?;
             compare_reader(&now, &shape, &table).map_err(in_table)?;
             self.compare_past(model, &table, &shape).map_err(in_table)?;

@@ -191,7 +191,10 @@ impl Player {
         for (at, Fitting { end, known }) in fitting.into_iter().enumerate() {
             self.known = known;
             self.stood = (at == 0).then_some((u64::from(store.last_seq()), end));
-            outcome = self.settle_rules(&store).and_then(|()| self.settle_indexes(&store)).and_then(|()| disk.aside(|| self.compare()));
+            outcome = self
+                .settle_rules(&store)
+                .and_then(|()| self.settle_indexes(&store))
+                .and_then(|()| disk.aside(|| self.compare()));
             if outcome.is_ok() {
                 break;
             }

@@ -100,7 +100,10 @@ fn what_the_stored_bytes_mean_is_refused_by_name_and_with_the_way() {
         let refused = rules.changes_to(&wanted).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
         assert!(refused.message().contains(&format!("`{rule}`")), "{refused}");
-        assert!(refused.advice().contains("folddb dump") && refused.advice().contains("folddb load"), "{refused}");
+        assert!(
+            refused.advice().contains("folddb dump") && refused.advice().contains("folddb load"),
+            "{refused}"
+        );
         assert!(wanted.changes_to(&rules).is_err(), "nor back");
     }
     let refused = rules.changes_to(&TableRules { index_of: of_index.index_of, ..rules.clone() }).unwrap_err();
