@@ -42,12 +42,9 @@ pub(crate) fn run(args: &AlterArgs, session: &mut Session) -> Result<(), Failure
             writeln!(out, "  {rule}: {} -> {}{}", shown(from), shown(to), from_when(*applies))?;
         }
         match outdated_words(&stats) {
-            Some(words) => writeln!(
-                out,
-                "{words}: merges rewrite them, or at once: folddb compact {} {}",
-                args.store.display(),
-                args.table
-            ),
+            Some(words) => {
+                writeln!(out, "{words}; to merge now: folddb compact {} {}", args.store.display(), args.table)
+            }
             None => Ok(()),
         }
     })
@@ -57,7 +54,7 @@ pub(crate) fn run(args: &AlterArgs, session: &mut Session) -> Result<(), Failure
 pub(crate) fn outdated_words(stats: &TableStats) -> Option<String> {
     let TableStats { name, outdated_parts, outdated_bytes, .. } = stats;
     let (parts, bytes) = (human::plural(*outdated_parts, "part"), human::bytes(*outdated_bytes));
-    (*outdated_parts > 0).then(|| format!("{parts} of table {name} ({bytes}) by the rules before"))
+    (*outdated_parts > 0).then(|| format!("outdated until merged: {parts} of table {name}, {bytes}"))
 }
 
 fn as_json(change: &RuleChange) -> serde_json::Value {

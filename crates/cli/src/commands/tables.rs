@@ -69,7 +69,7 @@ fn fold_words(rules: &TableRules, indexes: u64, outdated_bytes: u64) -> String {
         count => words.push_str(&format!(", {count} indexes")),
     }
     if outdated_bytes > 0 {
-        words.push_str(&format!(", {} by rules before", human::bytes(outdated_bytes)));
+        words.push_str(&format!(", {} outdated", human::bytes(outdated_bytes)));
     }
     words
 }

@@ -176,26 +176,27 @@ impl TableRules {
 
     /// The rules that differ, among those that may be altered.
     fn changes(&self, wanted: &TableRules) -> Vec<RuleChange> {
-        let separate =
-            |rules: &TableRules| rules.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
-        let summaries = |rules: &TableRules| if rules.summaries { "on" } else { "off" }.to_owned();
-        let key_names = |rules: &TableRules| rules.names_of_key().collect::<Vec<_>>().join(",");
-        let texts: [(&'static str, &dyn Fn(&TableRules) -> String, Applies); 9] = [
-            ("block_bytes", &|rules| rules.block_bytes.to_string(), Applies::ByMerges),
-            ("compression", &|rules| rules.compression.to_string(), Applies::ByMerges),
-            ("expire", &|rules| rules.expire.to_string(), Applies::ToWrites),
-            ("filter_bits", &|rules| rules.filter_bits.to_string(), Applies::ByMerges),
-            ("keep", &|rules| rules.keep.to_string(), Applies::AtOnce),
-            ("key_names", &key_names, Applies::AtOnce),
-            ("separate", &separate, Applies::ToWrites),
-            ("summaries", &summaries, Applies::ByMerges),
-            ("value_placement", &|rules| rules.value_placement.to_string(), Applies::ToWrites),
-        ];
-        let change = |(rule, text, applies): &(&'static str, &dyn Fn(&TableRules) -> String, Applies)| {
-            let (from, to) = (text(self), text(wanted));
-            (from != to).then_some(RuleChange { rule, from, to, applies: *applies })
-        };
-        texts.iter().filter_map(change).collect()
+        let both = self.alterable().into_iter().zip(wanted.alterable());
+        both.filter(|((_, from, _), (_, to, _))| from != to)
+            .map(|((rule, from, applies), (_, to, _))| RuleChange { rule, from, to, applies })
+            .collect()
+    }
+
+    /// The rules that may be altered, as text, by name.
+    fn alterable(&self) -> [(&'static str, String, Applies); 9] {
+        let separate = self.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
+        let summaries = if self.summaries { "on" } else { "off" };
+        [
+            ("block_bytes", self.block_bytes.to_string(), Applies::ByMerges),
+            ("compression", self.compression.to_string(), Applies::ByMerges),
+            ("expire", self.expire.to_string(), Applies::ToWrites),
+            ("filter_bits", self.filter_bits.to_string(), Applies::ByMerges),
+            ("keep", self.keep.to_string(), Applies::AtOnce),
+            ("key_names", self.names_of_key().collect::<Vec<_>>().join(","), Applies::AtOnce),
+            ("separate", separate, Applies::ToWrites),
+            ("summaries", summaries.to_owned(), Applies::ByMerges),
+            ("value_placement", self.value_placement.to_string(), Applies::ToWrites),
+        ]
     }
 }
 

@@ -55,7 +55,7 @@ fn on(change: impl FnOnce(&mut Facts)) -> Advice {
 fn each_trouble_has_its_advice_and_names_what_to_do() {
     let altered = on(|facts| facts.tables[0].stats.outdated_bytes = 3 << 20);
     assert_eq!(altered.weight, Weight::Minor);
-    assert!(altered.what.starts_with("3 MiB of table `t`") && altered.todo.contains("folddb compact s t"));
+    assert!(altered.what.starts_with("3.0 MiB of table `t`") && altered.todo.contains("folddb compact s t"));
 
     let damage = on(|facts| facts.findings.push(Finding::damage("000003.part", Some(7), "rot")));
     assert_eq!(damage.weight, Weight::Broken);
