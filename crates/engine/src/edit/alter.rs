@@ -95,7 +95,7 @@ fn marks(
     if changes.iter().any(|change| change.applies == Applies::ByMerges) {
         outdated_before = engine.numbers.take();
     }
-    if matches!(table.keep(), Keep::Window(_)) {
+    if matches!(table.keep(), Keep::Window(_)) && changes.iter().any(|change| change.rule == "keep") {
         kept_since = kept_since.max(clock::kept_since(engine, table, clock::now_ms(engine)));
     }
     (outdated_before, kept_since)

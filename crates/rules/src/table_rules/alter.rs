@@ -70,7 +70,7 @@ impl TableRules {
     /// let rules = TableRules::counter();
     /// let changes = rules.changes_to(&rules.clone().block_bytes(4096)).unwrap();
     /// assert_eq!((changes[0].rule, &*changes[0].to), ("block_bytes", "4096"));
-    /// assert!(rules.changes_to(&rules.clone().fold("sum:i64")).is_err(), "sums would not be read right");
+    /// assert!(rules.changes_to(&rules.clone().fold("sum:u64")).is_err(), "sums would not be read right");
     /// ```
     ///
     /// # Errors
