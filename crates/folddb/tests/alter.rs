@@ -196,7 +196,7 @@ fn indexes_dropped_tables_and_readers_are_refused() {
 }
 
 #[test]
-fn a_table_is_opened_by_its_meaning_whatever_was_altered() {
+fn a_table_is_opened_with_the_rules_that_it_has_now() {
     let (_dir, store) = fresh(options());
     let rules = TableRules::default().keep(Keep::Window(Duration::from_secs(60)));
     let table = store.create_bytes_table("t", rules.clone()).unwrap();
@@ -474,4 +474,26 @@ impl VerifyNow for Store {
         let how = VerifyOptions::default().deep(true);
         Store::verify(&copy, &how, &options()).unwrap().findings.is_empty()
     }
+}
+
+#[test]
+fn readers_of_the_past_go_on_when_other_rules_are_altered() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, clock, _) = with_clock(dir.path());
+    let window = |seconds| Keep::Window(Duration::from_secs(seconds));
+    let table = store.create_bytes_table("t", TableRules::default().keep(window(3600))).unwrap();
+    table.put(b"k", &value(0, 1)).unwrap();
+    let then = store.last_seq();
+    clock.pass(3_000_000); // 50 minutes
+    table.put(b"k", &value(0, 2)).unwrap();
+    let past = store.snapshot_at(AsOf::Seq(then)).unwrap();
+    let read = || past.table(&table).get(b"k").unwrap();
+    assert_eq!(read(), Some(value(0, 1)));
+    clock.pass(1_200_000); // the window ends after it, and it is held
+    table.put(b"k", &value(0, 3)).unwrap();
+    table.alter(|rules| rules.block_bytes(1024)).unwrap();
+    assert_eq!(read(), Some(value(0, 1)));
+    store.flush().unwrap();
+    table.compact().unwrap();
+    assert_eq!(read(), Some(value(0, 1)));
 }

@@ -68,7 +68,7 @@ fn install_rules(
     engine.check_readable(table)?;
     engine.health.check_writable(false)?;
     let _alone = table.altering.write();
-    let (outdated_before, kept_since) = marks(engine, manifest, table, changes);
+    let (outdated_before, kept_since) = marks(engine, manifest, (table, &bound), changes);
     let rules_text = bound.rules.to_string();
     let mut edit = vec![Change::AlterTable { table: table.id, rules_text, outdated_before, kept_since }];
     edit.extend(install::numbers_change(engine, manifest.state()));
@@ -86,7 +86,7 @@ fn install_rules(
 fn marks(
     engine: &Engine,
     manifest: &Manifest,
-    table: &TableCore,
+    (table, bound): (&TableCore, &BoundRules),
     changes: &[RuleChange],
 ) -> (FileNumber, Seq) {
     let has = manifest.state().tables.get(&table.id);
@@ -95,7 +95,11 @@ fn marks(
     if changes.iter().any(|change| change.applies == Applies::ByMerges) {
         outdated_before = engine.numbers.take();
     }
-    if matches!(table.keep(), Keep::Window(_)) && changes.iter().any(|change| change.rule == "keep") {
+    // A shorter window needs none: one that is longer than it will look at it then. Whoever holds a
+    // moment of the past goes on reading it.
+    if let (Keep::Window(has), Keep::Window(wants)) = (table.keep(), bound.rules.keep)
+        && wants > has
+    {
         kept_since = kept_since.max(clock::kept_since(engine, table, clock::now_ms(engine)));
     }
     (outdated_before, kept_since)

@@ -73,7 +73,7 @@ fn read_next(feed: &mut Feed) -> Result<bool> {
     let living = |id| {
         let catalog = engine.catalog();
         let core = catalog.own_by_id(id)?;
-        Some((core.name.clone(), core.rules.rules.to_string()))
+        Some((core.name.clone(), core.present().rules.to_string()))
     };
     let mut reading = Reading {
         options: &feed.options,

@@ -66,7 +66,7 @@ impl Rows {
     pub(crate) fn next_table(&mut self, prefix: &[u8]) -> Result<Option<Arc<FeedTable>>> {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
         let core = &table;
-        let met = met(core.id, &core.name, &core.rules.rules.to_string());
+        let met = met(core.id, &core.name, &core.present().rules.to_string());
         let mut scan: BytesScan = self.snapshot.scan_own(&table).short_values();
         if !prefix.is_empty() && core.rules.order.has_byte_prefixes() && core.hashed.is_none() {
             scan = scan.prefix(prefix);

@@ -180,11 +180,13 @@ fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<
     let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
     // A hashed table keeps no past of all its keys.
     let is_now = then.seq >= now.seq && then.time_ms >= now.time_ms;
-    let is_kept = (table.hashed.is_none() || is_now)
-        && then.seq <= now.seq
-        && clock::check_kept(engine, table, then, now).is_ok();
-    let held_for = HeldFor::Past(now);
-    is_kept.then(|| engine.boundaries.hold_from(then, now.time_ms, held_for, engine.host.clock.monotonic()))
+    if then.seq > now.seq || (table.hashed.is_some() && !is_now) {
+        return None;
+    }
+    // Held before it is examined: the window may become shorter, and a merge fold it, in between.
+    let held =
+        engine.boundaries.hold_from(then, now.time_ms, HeldFor::Past(now), engine.host.clock.monotonic());
+    clock::check_kept(engine, table, then, now).is_ok().then_some(held)
 }
 
 #[cold]

@@ -42,7 +42,7 @@ impl BytesTable {
     /// | `key_names` | any others | at once |
     ///
     /// All else decides what the stored bytes mean, and is refused: dump the table, change the rule
-    /// in the dump, drop the table, and load that (OPERATIONS, Dumps). Indexes are added and
+    /// in the dump, and load that into another store (OPERATIONS, Dumps). Indexes are added and
     /// dropped by [`BytesTable::add_index`] and [`BytesTable::drop_index`].
     ///
     /// Readers, writers, snapshots and running merges go on: a merge may finish the part that it is
@@ -50,6 +50,10 @@ impl BytesTable {
     /// [`TableStats::outdated_parts`](crate::TableStats::outdated_parts). Handles that exist follow
     /// the new rules, but [`BytesTable::rules`] of each shows those of its making. Versions of
     /// FoldDB before this one refuse the store from then on.
+    ///
+    /// A program that states other `keep` or `expire` than the table has now, in the [`crate::Rules`]
+    /// with which it opens it, is refused from then on: it states the new ones, or opens the table
+    /// without ([`crate::Store::open_table`]).
     ///
     /// `change` may be called again if another thread alters the table at the same time.
     ///

@@ -129,7 +129,7 @@ pub(crate) fn remove(background: &Background, core: &Arc<TableCore>) -> Result<(
     let mut manifest = engine.manifest.lock();
     core.check_alive()?;
     engine.health.check_writable(true)?;
-    let rules_text = core.rules.rules.to_string();
+    let rules_text = core.present().rules.to_string();
     let note = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
     let indexes = core.indexes();
     let gone: Vec<&Arc<TableCore>> =

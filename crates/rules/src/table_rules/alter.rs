@@ -49,7 +49,10 @@ pub enum Applies {
 }
 
 /// What to do instead of altering a rule that decides what the stored bytes mean.
-const ADVICE: &str = "dump the table (`folddb dump`), change the rule in its line, leave out the last line, drop the table, and load that (`folddb load --partial`)";
+const ADVICE: &str = "dump the table (`folddb dump STORE TABLE`), change the rule in its line, leave out the last line, and load that into another store (`folddb load --partial`)";
+
+/// The same for rules about the past.
+const ADVICE_PAST: &str = "keep this table for its past, which no dump has; dump it (`folddb dump STORE TABLE`), change the rule in its line, leave out the last line, and load that into another store (`folddb load --partial`)";
 
 /// What to do instead of taking the threshold away.
 const ADVICE_SEPARATE: &str =
@@ -112,7 +115,8 @@ impl TableRules {
             ("index_of", *index_of == wanted.index_of, "it says whose entries the table has"),
         ];
         if let Some((rule, _, why)) = fixed.iter().find(|(_, is_same, _)| !is_same) {
-            return Err(refused(rule, why, ADVICE));
+            let advice = if *rule == "archive_log" { ADVICE_PAST } else { ADVICE };
+            return Err(refused(rule, why, advice));
         }
         let others = |rules: &TableRules| {
             let mut others = rules.unknown.clone();
@@ -120,7 +124,9 @@ impl TableRules {
             others
         };
         if others(self) != others(wanted) {
-            let first = unknown.keys().chain(wanted.unknown.keys()).find(|name| *name != KEY_NAMES);
+            let differs = |name: &&String| unknown.get(*name) != wanted.unknown.get(*name);
+            let mut names = unknown.keys().chain(wanted.unknown.keys()).filter(|name| *name != KEY_NAMES);
+            let first = names.find(differs);
             let name = first.map_or("", String::as_str);
             return Err(refused(name, "this version does not know what it means", ADVICE));
         }
@@ -171,7 +177,7 @@ impl TableRules {
             }
             _ => "the past that it keeps now is not the one that it would keep",
         };
-        Err(refused("keep", why, ADVICE))
+        Err(refused("keep", why, ADVICE_PAST))
     }
 
     /// The rules that differ, among those that may be altered.
