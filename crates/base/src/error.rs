@@ -73,7 +73,7 @@ impl ErrorKind {
             ErrorKind::StoreNotFound => "check the path, or create the store first",
             ErrorKind::AlreadyExists => "choose another name, or open what is there",
             ErrorKind::TableNotFound => "list the tables, or create this one",
-            ErrorKind::RulesMismatch => "open the table with the rules that it has, or alter these",
+            ErrorKind::RulesMismatch => "open the table with the rules that it has",
             ErrorKind::Locked => "close the other one first",
             ErrorKind::NewerFormat => "open it with the version of FoldDB that wrote it",
             ErrorKind::Permission => "check the owner and the mode of the file",

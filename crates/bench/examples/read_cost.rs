@@ -8,7 +8,7 @@
 //! same files, also with other memory. Each phase prints the median and the 99th percentile of a
 //! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
 //! misses, `x` both in turn, `g` hits 64 at once, `s` scans of 100 rows, `a` one of all; and of a
-//! store that was just opened, with nothing of it in memory, `c` hits one by one and `G` 64 at once.
+//! store that was just opened, with nothing of it in memory, `c` hits one by one, `G` 64 at once.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -22,6 +22,16 @@ def test_the_programs_of_the_page_run(tmp_path, monkeypatch):
         exec(compile(program, str(PAGE), "exec"), names)
 
 
+def test_the_sql_of_the_reports_runs(tmp_path, monkeypatch):
+    pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(PROJECT / "samples")
+    page = PROJECT / "docs/REPORTS.md"
+    (program,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    exec(compile(program, str(page), "exec"), {})
+
+
 def tour():
     page = PAGE.read_text()
     rows = page[page.index("| Rust | Python |") :].split("\n\n")[0].splitlines()[2:]

@@ -208,8 +208,8 @@ impl ValueFile {
     }
 
     /// Asks the system for so many bytes of the record that a slot leads to, and does not wait for
-    /// them. Nothing happens if it is not known where they are, or in a directory, whose files would
-    /// have to be opened for it.
+    /// them. Nothing happens if it is not known where they are, or in a directory, whose files
+    /// would have to be opened for it.
     pub fn ask_for(&self, place: ShortPlace, len_bytes: u64) {
         if let (Some(file), Ok(unit)) = (self.file(), self.unit_of(place)) {
             let from = u64::from(unit) * VALUE_ALIGN;

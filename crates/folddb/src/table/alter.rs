@@ -51,9 +51,9 @@ impl BytesTable {
     /// the new rules, but [`BytesTable::rules`] of each shows those of its making. Versions of
     /// FoldDB before this one refuse the store from then on.
     ///
-    /// A program that states other `keep` or `expire` than the table has now, in the [`crate::Rules`]
-    /// with which it opens it, is refused from then on: it states the new ones, or opens the table
-    /// without ([`crate::Store::open_table`]).
+    /// A program that states other `keep` or `expire` than the table has now, in the
+    /// [`crate::Rules`] with which it opens it, is refused from then on: it states the new ones, or
+    /// opens the table without ([`crate::Store::open_table`]).
     ///
     /// `change` may be called again if another thread alters the table at the same time.
     ///
