@@ -1,7 +1,8 @@
 //! What it costs to fold, beside replacing: the same keys and numbers, once with `replace`, where
 //! the last one stays, and once with each of several folds.
 //!
-//! `cargo run --release -p folddb-bench --example fold_cost -- ROWS KEYS MEMORY_BYTES [ROUNDS] [BATCH]`
+//! `cargo run --release -p folddb-bench --example fold_cost -- ROWS KEYS MEMORY_BYTES [ROUNDS]
+//! [BATCH]`
 //!
 //! Keys are drawn by Zipf's law, as in `osmos`. Each round writes all of them once for each fold,
 //! until no background work is left, and begins with another fold. Prints the median over the
