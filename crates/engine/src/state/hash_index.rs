@@ -401,13 +401,16 @@ impl Hashed {
     }
 
     /// Reclaim has copied all that is read of a segment, this many records of this many bytes. If
-    /// these are what the table has in it, its bytes are known exactly from now on: so what was
-    /// copied once never looks as if a part of it were dead, and is not copied again for that.
+    /// these are what the table has in it, its bytes are known exactly from now on; if there were
+    /// others, of other tables or of snapshots, by size classes, which are never too small. So what
+    /// was copied once never looks as if a part of it were dead, and is not copied again for that.
     pub(crate) fn note_copied(&self, low: u32, copied: SegmentTally) {
-        if let Some(used) = self.segments.lock().get_mut(&low)
-            && used.tally.records == copied.records
-        {
-            used.fill = Fill { class_bytes: used.tally.bytes, bytes: copied.bytes };
+        if let Some(used) = self.segments.lock().get_mut(&low) {
+            let class_bytes = used.tally.bytes;
+            used.fill = match used.tally.records == copied.records {
+                true => Fill { class_bytes, bytes: copied.bytes },
+                false => Fill::unknown(class_bytes),
+            };
         }
     }
 
