@@ -100,13 +100,21 @@ impl Folded {
         part.settle_if_grown(fold);
     }
 
-    /// Adds all of another one, which is later, and settled; with so many threads.
+    /// Adds all of another one, which is later, and to which nothing was added; with so many threads.
     pub(crate) fn add(&mut self, fold: Option<&dyn Fold>, later: Folded, threads: usize) {
-        debug_assert!(later.later.is_empty(), "it is settled");
+        debug_assert!(later.later.is_empty(), "nothing was added to it");
         self.later_bytes += later.held_bytes();
         self.later.push(later);
         if self.later_bytes >= LATER_BYTES {
             self.add_later(fold, threads, |_| {});
+        }
+    }
+
+    /// Folds the operands of keys, in parts where most have several; before it is added to another.
+    pub(crate) fn settle_if_many(&mut self, fold: Option<&dyn Fold>) {
+        debug_assert!(self.later.is_empty(), "nothing was added");
+        if let Some(fold) = fold {
+            self.parts.iter_mut().for_each(|part| part.settle_if_many(fold));
         }
     }
 

@@ -16,14 +16,18 @@
 //! and noted.
 //!
 //! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
-//! whole fields, is found at once: its fields are places in the buffer ([`Records::take_at_once`]).
-//! Any other is read field by field.
+//! whole fields, or doubled in one, is found at once: its fields are places in the buffer
+//! ([`Records::take_at_once`]). Any other is read field by field.
+
+mod marks;
 
 use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
 use crate::import::tape::Tape;
+
+use marks::Marks;
 
 const QUOTE: u8 = b'"';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -51,6 +55,13 @@ enum More {
     Read,
     TooLong,
     End,
+}
+
+/// Where a field is: in the text, or among those that had doubled quotes.
+struct Place {
+    begin: usize,
+    end: usize,
+    is_unquoted: bool,
 }
 
 /// How a field ended.
@@ -86,6 +97,8 @@ pub(crate) struct Records {
     text: Vec<u8>,
     /// Where the next record begins, or the text between it and the last.
     begin: usize,
+    /// Where fields may end in the text.
+    marks: Marks,
     /// The content before `begin`, and how much of the text it has taken.
     tape: Tape,
     taped: usize,
@@ -101,9 +114,11 @@ pub(crate) struct Records {
     field: Vec<u8>,
     /// The fields of the present record, unless they are places.
     record: ByteRecord,
-    /// Where the fields of the present record are in the text, if it was found at once.
-    places: Vec<(usize, usize)>,
+    /// Where the fields of the present record are, if it was found at once.
+    places: Vec<Place>,
     has_places: bool,
+    /// Its fields that had doubled quotes, one after the other, with single ones.
+    unquoted: Vec<u8>,
     /// The line under which the present record is reported: where it begins, or where its quote
     /// opens.
     pub(crate) record_line: u64,
@@ -122,6 +137,7 @@ impl Records {
             bytes_max,
             text: Vec::new(),
             begin: 0,
+            marks: Marks::of(delimiter),
             tape: Tape::new(),
             taped: 0,
             line: 1,
@@ -133,6 +149,7 @@ impl Records {
             record: ByteRecord::new(),
             places: Vec::new(),
             has_places: false,
+            unquoted: Vec::new(),
             record_line: 0,
             record_lines: 0,
             span: None,
@@ -172,6 +189,7 @@ impl Records {
     pub(crate) fn take_rest(&mut self) -> (Vec<u8>, Box<dyn BufRead>) {
         self.processed();
         let rest = self.text.split_off(self.begin);
+        self.marks.forget();
         (rest, std::mem::replace(&mut self.reader, Box::new(io::empty())))
     }
 
@@ -189,7 +207,10 @@ impl Records {
     #[inline]
     pub(crate) fn field(&self, index: usize) -> &[u8] {
         match self.has_places {
-            true => self.places.get(index).map_or(&[], |&(begin, end)| &self.text[begin..end]),
+            true => self.places.get(index).map_or(&[], |place| match place.is_unquoted {
+                false => &self.text[place.begin..place.end],
+                true => &self.unquoted[place.begin..place.end],
+            }),
             false => self.record.get(index).unwrap_or_default(),
         }
     }
@@ -293,32 +314,69 @@ impl Records {
     }
 
     /// Finds the fields of the next record, and its end; none if it is not on one line that is
-    /// here, or has other quotes than around whole fields.
+    /// here, or has other quotes than around whole fields and doubled ones inside.
     fn take_at_once(&mut self) -> Option<usize> {
-        let (text, delimiter) = (&self.text[..], self.delimiter);
         self.places.clear();
+        self.unquoted.clear();
         let mut at = self.begin;
         loop {
-            let (begin, end, next) = match text.get(at)? {
-                &QUOTE => {
-                    let end = at + 1 + memchr::memchr2(QUOTE, b'\n', text.get(at + 1..)?)?;
-                    if text[end] != QUOTE {
-                        return None;
-                    }
-                    (at + 1, end, end + 1)
-                }
-                _ => {
-                    let end = at + find(&text[at..], [delimiter, b'\n', b'\r'])?;
-                    (at, end, end)
-                }
+            let next = match *self.text.get(at)? {
+                QUOTE => self.take_quoted_at_once(at + 1)? + 1,
+                _ => self.take_bare_at_once(at)?,
             };
-            self.places.push((begin, end));
-            match *text.get(next)? {
-                byte if byte == delimiter => at = next + 1,
+            match *self.text.get(next)? {
+                byte if byte == self.delimiter => at = next + 1,
                 byte if is_line_end(byte) => return Some(next),
                 _ => return None,
             }
         }
+    }
+
+    /// Finds the field that begins here; the place of the delimiter or line end behind it.
+    #[inline]
+    fn take_bare_at_once(&mut self, begin: usize) -> Option<usize> {
+        let mut end = self.marks.next(&self.text, begin)?;
+        while self.text[end] == QUOTE {
+            end = self.marks.next(&self.text, end + 1)?;
+        }
+        self.places.push(Place { begin, end, is_unquoted: false });
+        Some(end)
+    }
+
+    /// Finds the field that begins here, behind its quote; the place of the closing one.
+    #[inline]
+    fn take_quoted_at_once(&mut self, begin: usize) -> Option<usize> {
+        let (mut end, mut has_doubled) = (begin, false);
+        loop {
+            end = self.marks.next(&self.text, end)?;
+            match self.text[end] {
+                QUOTE if *self.text.get(end + 1)? == QUOTE => {
+                    has_doubled = true;
+                    end += 2;
+                }
+                QUOTE => break,
+                b'\n' => return None,
+                _ => end += 1,
+            }
+        }
+        let place = match has_doubled {
+            false => Place { begin, end, is_unquoted: false },
+            true => self.unquote(begin, end),
+        };
+        self.places.push(place);
+        Some(end)
+    }
+
+    /// Copies a field with single quotes for doubled ones.
+    fn unquote(&mut self, begin: usize, end: usize) -> Place {
+        let start = self.unquoted.len();
+        let mut rest = &self.text[begin..end];
+        while let Some(quote) = memchr::memchr(QUOTE, rest) {
+            self.unquoted.extend_from_slice(&rest[..=quote]);
+            rest = &rest[quote + 2..];
+        }
+        self.unquoted.extend_from_slice(rest);
+        Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
     }
 
     /// Takes the field at `at`, which moves to its end.
@@ -472,6 +530,7 @@ impl Records {
         self.tape.feed(&self.text[self.taped..self.begin]);
         self.taped = 0;
         self.text.drain(..std::mem::take(&mut self.begin));
+        self.marks.forget();
         self.text.extend_from_slice(read);
         self.reader.consume(len);
         Ok(if is_too_long { More::TooLong } else { More::Read })
@@ -493,29 +552,6 @@ impl BufRead for NoneYet {
     }
 
     fn consume(&mut self, _: usize) {}
-}
-
-/// The place of the first of three bytes, found eight bytes at a time.
-#[inline]
-fn find(text: &[u8], wanted: [u8; 3]) -> Option<usize> {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let masks = wanted.map(|byte| u64::from(byte) * LOW);
-    let mut at = 0;
-    while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*eight);
-        // The lowest set bit is that of the first zero byte; higher ones may be false.
-        let found = masks.iter().fold(0, |found, mask| {
-            let zeros = word ^ mask;
-            found | (zeros.wrapping_sub(LOW) & !zeros & HIGH)
-        });
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    let rest = text[at..].iter().position(|byte| wanted.contains(byte));
-    rest.map(|place| at + place)
 }
 
 fn is_line_end(byte: u8) -> bool {

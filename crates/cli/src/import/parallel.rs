@@ -244,7 +244,7 @@ pub(crate) fn read_rows(
             }
         }
     }
-    done.folded.settle(fold, 1);
+    done.folded.settle_if_many(fold);
     done
 }
 

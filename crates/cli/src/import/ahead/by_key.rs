@@ -119,6 +119,13 @@ impl ByKey {
         });
     }
 
+    /// Folds them where most keys have several. Otherwise little is gained by writing all anew.
+    pub(super) fn settle_if_many(&mut self, fold: &dyn Fold) {
+        if self.operands.len() >= 2 * self.keys.len() {
+            self.settle(fold);
+        }
+    }
+
     /// Folds the operands of each key, so that it has one, if they fold.
     pub(super) fn settle(&mut self, fold: &dyn Fold) {
         if self.operands.len() > self.keys.len() {

@@ -70,7 +70,10 @@ proptest! {
         for rows in rows.chunks(group) {
             let mut some = Folded::default();
             rows.iter().for_each(|(key, value)| some.push(Some(&*fold), key, value));
-            some.settle(Some(&*fold), 1);
+            match group % 2 {
+                0 => some.settle(Some(&*fold), 1),
+                _ => some.settle_if_many(Some(&*fold)),
+            }
             all.add(Some(&*fold), some, 3);
         }
         all.settle(Some(&*fold), 3);

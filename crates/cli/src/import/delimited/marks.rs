@@ -1,0 +1,82 @@
+//! Where the bytes are that may end a field: the delimiter, line ends and quotes.
+//!
+//! ```text
+//!   text    a,"b,c"\n...     64 bytes at a time
+//!   marks   01101011...      a bit for each byte, the first one lowest
+//! ```
+//!
+//! Each byte of a text is compared once, however many fields there are. Compilers turn the
+//! comparison of 64 bytes into a few instructions of wide registers.
+
+const BLOCK: usize = 64;
+
+/// The marks of the block that was asked for last.
+pub(super) struct Marks {
+    wanted: [u8; 4],
+    /// Where the block begins in the text; [`NONE`] if none is known.
+    block: usize,
+    bits: u64,
+}
+
+const NONE: usize = usize::MAX;
+
+impl Marks {
+    /// Those of a delimiter, line ends and quotes.
+    pub(super) fn of(delimiter: u8) -> Marks {
+        Marks { wanted: [delimiter, b'\n', b'\r', super::QUOTE], block: NONE, bits: 0 }
+    }
+
+    /// Forgets what is known: the text is another one.
+    pub(super) fn forget(&mut self) {
+        self.block = NONE;
+    }
+
+    /// The first mark in a text at `at` or after it. The text is that of the last call, unless
+    /// [`Marks::forget`] was called since.
+    #[inline]
+    pub(super) fn next(&mut self, text: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            let block = at & !(BLOCK - 1);
+            if block != self.block {
+                self.bits = self.bits_of(text.get(block..)?);
+                self.block = block;
+            }
+            let rest = self.bits >> (at - block);
+            if rest != 0 {
+                return Some(at + rest.trailing_zeros() as usize);
+            }
+            at = block + BLOCK;
+        }
+    }
+
+    /// The marks of the first block of a text.
+    fn bits_of(&self, text: &[u8]) -> u64 {
+        if let Some(block) = text.first_chunk() {
+            return bits(block, self.wanted);
+        }
+        let mut block = [0; BLOCK];
+        block[..text.len()].copy_from_slice(text);
+        bits(&block, self.wanted) & ((1 << text.len()) - 1)
+    }
+}
+
+/// A bit for each byte that is one of four.
+#[inline]
+fn bits(block: &[u8; BLOCK], [a, b, c, d]: [u8; 4]) -> u64 {
+    let mut is_one = [0_u8; BLOCK];
+    for (is_one, &byte) in is_one.iter_mut().zip(block) {
+        *is_one = u8::from((byte == a) | (byte == b) | (byte == c) | (byte == d));
+    }
+    // The product gathers the lowest bits of eight bytes in its highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut bits = 0;
+    for (number, eight) in is_one.as_chunks::<8>().0.iter().enumerate() {
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+        bits |= gathered << (8 * number);
+    }
+    bits
+}
+
+#[cfg(test)]
+#[path = "marks/tests.rs"]
+mod tests;
