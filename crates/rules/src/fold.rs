@@ -71,19 +71,21 @@ pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
     values: &[&[u8]],
     out: &mut Vec<u8>,
 ) -> Result<(), FoldFailure> {
-    let (mut halves, mut ends, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    let mut put = |pair: &[&[u8]], out: &mut Vec<u8>| {
+    let (mut halves, mut ends) = (Vec::new(), Vec::new());
+    let put = |pair: &[&[u8]], out: &mut Vec<u8>| {
         let &[earlier, later] = pair else {
             pair.iter().for_each(|one| out.extend_from_slice(one));
             return Ok(());
         };
-        scratch.clear();
-        match fold.fold(key, earlier, later, &mut scratch)? {
-            Outcome::Value => out.extend_from_slice(&scratch),
-            Outcome::KeepEarlier => out.extend_from_slice(earlier),
-            Outcome::KeepLater => out.extend_from_slice(later),
+        let start = out.len();
+        let kept = match fold.fold(key, earlier, later, out)? {
+            Outcome::Value => return Ok(()),
+            Outcome::KeepEarlier => earlier,
+            Outcome::KeepLater => later,
             Outcome::Delete => return Err(FoldFailure::new("folding these values deletes the key")),
-        }
+        };
+        out.truncate(start);
+        out.extend_from_slice(kept);
         Ok(())
     };
     if values.len() <= 2 {

@@ -13,6 +13,9 @@
 //! end, and as often as what was gathered has doubled. Operands that do not fold, and those that
 //! are long together, stay apart: then a key has several, in order.
 //!
+//! Where hardly a key of a piece repeats in it, its rows are a list, and keys are looked for once, in
+//! what is gathered of all pieces.
+//!
 //! Keys are in parts, by their hashes. What later pieces of a file bring is folded in part by part,
 //! of several pieces at once: a part of many keys is still small enough for a cache of the
 //! processor, where finding each key in all of them waits for memory.
@@ -70,6 +73,11 @@ impl Folded {
         self.parts.iter().map(ByKey::held_bytes).sum()
     }
 
+    /// An empty one with as much room as this one takes, for rows like these.
+    pub(crate) fn empty_like(&self) -> Folded {
+        Folded { parts: std::array::from_fn(|part| self.parts[part].empty_like()), ..Folded::default() }
+    }
+
     /// Forgets all of it; the buffers are kept.
     pub(crate) fn clear(&mut self) {
         self.parts.iter_mut().for_each(ByKey::clear);
@@ -89,14 +97,14 @@ impl Folded {
         keys.into_iter().flat_map(|(_, part, number)| self.parts[part].rows_of(number))
     }
 
-    /// Adds a row.
+    /// Adds a row of a piece. Keys are told apart where that makes it smaller.
     pub(crate) fn push(&mut self, fold: Option<&dyn Fold>, key: &[u8], value: &[u8]) {
         let before = self.rows;
         self.rows += 1;
         let Some(fold) = fold else { return self.parts[0].add_key(0, before, key, value) };
         let hash = XxHash3_64::oneshot(key);
         let part = &mut self.parts[(hash >> 32) as usize % PARTS];
-        part.add_operand(hash as u32, before, key, value);
+        part.add_in_piece(hash as u32, before, key, value);
         part.settle_if_grown(fold);
     }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::Failure;
+use crate::import::ahead::Folded;
 use crate::import::identity::{self, Known};
 use crate::import::ledger::Entry;
 use crate::import::mapping::Mapping;
@@ -230,7 +231,8 @@ impl Opened<'_, '_, '_> {
             self.first_of_pipe(mapping)?;
         } else if !has_rest {
             let rows = &mut self.in_flight[at].rows;
-            let mut read = parallel::read_rows(self.way, &mut mapping, rows, Rows::has_rest);
+            let mut read =
+                parallel::read_rows(self.way, &mut mapping, rows, &mut Folded::default(), Rows::has_rest);
             read.seen = rows.take_seen();
             done = Some(read);
         }

@@ -200,14 +200,16 @@ pub(crate) struct Done {
     failed: bool,
 }
 
-/// Reads rows, up to the end of what is there or to where it is enough.
+/// Reads rows, up to the end of what is there or to where it is enough. They are folded into what
+/// is empty at first; another one like it is left there, for rows like these.
 pub(crate) fn read_rows(
     way: &Way,
     mapping: &mut Mapping,
     rows: &mut Rows,
+    room: &mut Folded,
     is_enough: impl Fn(&Rows) -> bool,
 ) -> Done {
-    let (fold, mut done) = (way.fold(), Done::default());
+    let (fold, mut done) = (way.fold(), Done { folded: std::mem::take(room), ..Done::default() });
     let (mut key, mut value) = (Vec::new(), Vec::new());
     while !is_enough(rows) {
         let filled = match rows.advance() {
@@ -244,6 +246,7 @@ pub(crate) fn read_rows(
             }
         }
     }
+    *room = done.folded.empty_like();
     done.folded.settle_if_many(fold);
     done
 }
@@ -253,6 +256,8 @@ struct Reader<'w> {
     way: &'w Way,
     /// What was found out about the columns of files like the last one.
     found: Option<(Arc<Template>, Mapping)>,
+    /// For the rows of the next piece.
+    room: Folded,
 }
 
 impl Reader<'_> {
@@ -267,7 +272,7 @@ impl Reader<'_> {
         let Some((_, mapping)) = &mut self.found else {
             return Done { failed: true, ..Done::default() };
         };
-        let mut done = read_rows(self.way, mapping, &mut rows, |_| false);
+        let mut done = read_rows(self.way, mapping, &mut rows, &mut self.room, |_| false);
         (done.passed, done.lines) = rows.passed();
         done.seen = rows.take_seen();
         done.text = rows.into_text();
@@ -287,14 +292,14 @@ pub(crate) fn read(files: &mut impl Files, way: &Way, threads: usize) -> Result<
     std::thread::scope(|scope| {
         for _ in 0..threads {
             let (jobs, done) = (&jobs, done.clone());
-            scope.spawn(move || work(Reader { way, found: None }, jobs, &done));
+            scope.spawn(move || work(Reader { way, found: None, room: Folded::default() }, jobs, &done));
         }
         drop(done);
         let bytes_max = (threads + 2) * PIECE_BYTES;
         let threads =
             Threads { count: threads, to: to_threads, from: from_threads, in_flight: 0, bytes: 0, bytes_max };
         let order = Order {
-            reader: Reader { way, found: None },
+            reader: Reader { way, found: None, room: Folded::default() },
             files,
             threads,
             gathered: Gathered::default(),

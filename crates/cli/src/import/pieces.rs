@@ -13,6 +13,8 @@ use crate::import::tape::{Content, Tape};
 
 /// How long a piece is, if its last line does not make it longer.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
+/// Where so much comes at once, much follows: room for a piece is taken, with as much more.
+const FAST_BYTES: usize = 64 << 10;
 /// Whole lines that have waited this long are a piece, however short.
 const PIECE_TIME: Duration = Duration::from_millis(200);
 /// A piece is not longer than this: a text without line ends is not read in pieces. Nor is one of a
@@ -128,6 +130,9 @@ impl Pieces {
         let len = read.len();
         if text.is_empty() {
             self.since = Instant::now();
+        }
+        if len >= FAST_BYTES {
+            text.reserve_exact(len.max((PIECE_BYTES + len).saturating_sub(text.len())));
         }
         text.extend_from_slice(read);
         self.reader.consume(len);

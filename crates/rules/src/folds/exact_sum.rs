@@ -25,7 +25,7 @@ use crate::fold::FoldFailure;
 use super::built_in::NAN;
 
 /// log2 of one over the unit of the accumulator.
-const UNIT_BITS: i32 = 2176;
+pub(super) const UNIT_BITS: i32 = 2176;
 
 /// Length of the accumulator in bytes: bits 0 to 4351. The largest total, 2^2112 (2^64 squares),
 /// needs 4289 of them.

@@ -6,7 +6,7 @@
 
 use crate::fold::FoldFailure;
 
-use super::exact_sum::{Piece, Term, WIDEST, emit, minus, negate};
+use super::exact_sum::{Piece, Term, UNIT_BITS, WIDEST, emit, minus, negate, parts};
 
 /// What was added up.
 pub(super) struct Total {
@@ -23,10 +23,33 @@ impl Total {
     /// Adds a number. False if it is an infinity or NaN, which is not added.
     #[inline]
     pub(super) fn add(&mut self, term: Term<'_>) -> bool {
-        if term.special().is_some() {
-            return false;
+        match term {
+            Term::Plain(x) if !x.is_finite() => return false,
+            Term::Plain(x) => {
+                let (mantissa, exponent) = parts(x);
+                self.add_at((exponent + UNIT_BITS) as usize, x.is_sign_negative(), mantissa.into());
+            }
+            Term::Wide { negative, place, magnitude } => self.add_at(16 * place, negative, magnitude),
+            Term::Long { .. } => self.add_long(&Piece::new(term)),
         }
-        let piece = Piece::new(term);
+        true
+    }
+
+    /// Adds a magnitude whose lowest bit is this one.
+    #[inline]
+    fn add_at(&mut self, bit: usize, negative: bool, magnitude: u128) {
+        self.has_negative |= negative;
+        let (limbs, at, shift) = (&mut self.limbs[usize::from(negative)], bit / 64, bit % 64);
+        let low = magnitude << shift;
+        put(limbs, at, low as u64);
+        put(limbs, at + 1, (low >> 64) as u64);
+        if magnitude.leading_zeros() < shift as u32 {
+            put(limbs, at + 2, (magnitude >> (128 - shift)) as u64);
+        }
+    }
+
+    /// Adds a number of many bytes.
+    fn add_long(&mut self, piece: &Piece<'_>) {
         self.has_negative |= piece.negative;
         let (limbs, mut at) = (&mut self.limbs[usize::from(piece.negative)], piece.place / 4);
         let shift = 16 * (piece.place % 4);
@@ -38,7 +61,6 @@ impl Total {
             put(limbs, at + 1, (word >> 64) as u64);
             at += 1;
         }
-        true
     }
 
     /// Returns the total when it is a double, else appends its long form.

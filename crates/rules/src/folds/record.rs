@@ -30,6 +30,9 @@ use crate::parse_error::nearest;
 
 const WHAT: &str = "a record";
 
+/// So many values are folded without an allocation.
+const FEW: usize = 8;
+
 /// Most bytes that the length of a field takes.
 const FIELD_LENGTH_BYTES_MAX: usize = 10;
 
@@ -101,6 +104,40 @@ impl RecordFold {
             insert_varint(out, start, len);
         }
         Ok(())
+    }
+
+    /// Folds several values, field by field. There is room for one field of each.
+    fn fold_walks<'a>(
+        &self,
+        key: &[u8],
+        walks: &mut [Walk<'a>],
+        of_field: &mut [&'a [u8]],
+        out: &mut Vec<u8>,
+    ) -> Result<(), FoldFailure> {
+        let presence_at = out.len();
+        for walk in &*walks {
+            match out.len() == presence_at {
+                true => out.extend_from_slice(walk.presence),
+                false => {
+                    out[presence_at..].iter_mut().zip(walk.presence).for_each(|(byte, more)| *byte |= more)
+                }
+            }
+        }
+        for (index, field) in self.fields.iter().enumerate() {
+            let mut count = 0;
+            for walk in &mut *walks {
+                if let Some(value) = walk.field(index)? {
+                    of_field[count] = value;
+                    count += 1;
+                }
+            }
+            let start = out.len();
+            field.fold.fold_all(key, &of_field[..count], out).map_err(|cause| named(field, cause))?;
+            if self.lens[index].is_none() && count > 0 {
+                insert_varint(out, start, (out.len() - start) as u64);
+            }
+        }
+        walks.iter().try_for_each(Walk::finish)
     }
 
     fn put_field(&self, index: usize, value: &[u8], out: &mut Vec<u8>) {
@@ -198,6 +235,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Over no fields.
+    fn none() -> Walk<'a> {
+        Walk { lens: &[], reader: Reader::new(&[]), presence: &[], all_present: true }
+    }
+
     /// Field `index`, if it is present; to be called in order.
     #[inline]
     fn field(&mut self, index: usize) -> Result<Option<&'a [u8]>, FoldFailure> {
@@ -249,25 +291,16 @@ impl Fold for RecordFold {
         if values.len() < SEVERAL {
             return fold_in_pairs(self, key, values, out);
         }
-        let mut walks = values.iter().map(|value| self.walk(value)).collect::<Result<Vec<_>, _>>()?;
-        let presence_at = out.len();
-        out.extend_from_slice(walks[0].presence);
-        for walk in &walks[1..] {
-            out[presence_at..].iter_mut().zip(walk.presence).for_each(|(byte, more)| *byte |= more);
+        if values.len() > FEW {
+            let mut walks = values.iter().map(|value| self.walk(value)).collect::<Result<Vec<_>, _>>()?;
+            return self.fold_walks(key, &mut walks, &mut vec![&[][..]; values.len()], out);
         }
-        let mut of_field = Vec::with_capacity(walks.len());
-        for (index, field) in self.fields.iter().enumerate() {
-            of_field.clear();
-            for walk in &mut walks {
-                of_field.extend(walk.field(index)?);
-            }
-            let start = out.len();
-            field.fold.fold_all(key, &of_field, out).map_err(|cause| named(field, cause))?;
-            if self.lens[index].is_none() && !of_field.is_empty() {
-                insert_varint(out, start, (out.len() - start) as u64);
-            }
+        // Without an allocation.
+        let mut walks: [Walk<'_>; FEW] = std::array::from_fn(|_| Walk::none());
+        for (walk, value) in walks.iter_mut().zip(values) {
+            *walk = self.walk(value)?;
         }
-        walks.iter().try_for_each(Walk::finish)
+        self.fold_walks(key, &mut walks[..values.len()], &mut [&[][..]; FEW], out)
     }
 
     fn short_circuit(&self, key: &[u8], value: &[u8]) -> bool {

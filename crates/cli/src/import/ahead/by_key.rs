@@ -12,6 +12,8 @@ use folddb::{Fold, Outcome};
 
 /// Operands of a key that are longer than this together are not folded at once.
 pub(super) const FOLDED_BYTES_MAX: usize = 1 << 20;
+/// After so many keys of a piece it is known whether they repeat in it.
+const KEYS_TO_TELL: usize = 128;
 /// What is gathered is settled when it takes this much memory, and then when it has doubled.
 pub(super) const SETTLE_BYTES: usize = 512 << 10;
 
@@ -24,6 +26,8 @@ pub(super) struct ByKey {
     operands: Vec<Operand>,
     /// The keys by their hashes, as an open table.
     slots: Vec<Slot>,
+    /// Keys may be there several times: no more are looked for.
+    is_list: bool,
     /// How much memory was taken when all was settled last.
     settled_bytes: usize,
 }
@@ -51,8 +55,17 @@ const NONE: u32 = u32::MAX;
 /// Where bytes are.
 #[derive(Clone, Copy)]
 struct Place {
-    at: usize,
+    at: u32,
     len: u32,
+}
+
+impl Place {
+    /// Of so many bytes. All together are far below 4 GiB, since what was gathered is settled, and
+    /// committed, at a few MiB.
+    fn of(at: usize, len: usize) -> Place {
+        assert!(at <= u32::MAX as usize && len <= u32::MAX as usize, "{at} and {len} bytes");
+        Place { at: at as u32, len: len as u32 }
+    }
 }
 
 /// The number of a key from 1, and its hash; 0 if there is none.
@@ -71,6 +84,12 @@ impl ByKey {
             + self.slots.capacity() * size_of::<Slot>()
     }
 
+    /// Whether keys may be there several times.
+    #[cfg(test)]
+    pub(super) fn is_list(&self) -> bool {
+        self.is_list
+    }
+
     /// How much of it is in use.
     pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(&*self.operands) + size_of_val(&*self.keys) + size_of_val(&*self.slots)
@@ -81,13 +100,25 @@ impl ByKey {
         self.settled_bytes
     }
 
+    /// An empty one with room for as much, and a bit more.
+    pub(super) fn empty_like(&self) -> ByKey {
+        let more = |len: usize| len + len / 8;
+        ByKey {
+            bytes: Vec::with_capacity(more(self.bytes.len())),
+            keys: Vec::with_capacity(more(self.keys.len())),
+            operands: Vec::with_capacity(more(self.operands.len())),
+            slots: vec![Slot::default(); self.slots.len()],
+            ..ByKey::default()
+        }
+    }
+
     /// Forgets all of it; the buffers are kept.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.keys.clear();
         self.operands.clear();
         self.slots.fill(Slot::default());
-        self.settled_bytes = 0;
+        (self.is_list, self.settled_bytes) = (false, 0);
     }
 
     /// The keys: of each, how many rows came before it, and its number here.
@@ -167,8 +198,20 @@ impl ByKey {
         operands_from(&self.bytes, &self.operands, key.first)
     }
 
+    /// Adds an operand of a piece to its key. Where keys hardly repeat, looking for them is left to
+    /// those who add the piece to others: then a key may be there several times, in order.
+    pub(super) fn add_in_piece(&mut self, hash: u32, rows_before: u64, key: &[u8], value: &[u8]) {
+        if self.keys.len() == KEYS_TO_TELL && self.operands.len() * 4 < KEYS_TO_TELL * 5 {
+            self.is_list = true;
+        }
+        match self.is_list {
+            true => self.add_key(hash, rows_before, key, value),
+            false => self.add_operand(hash, rows_before, key, value),
+        }
+    }
+
     /// Adds an operand to its key.
-    pub(super) fn add_operand(&mut self, hash: u32, rows_before: u64, key: &[u8], value: &[u8]) {
+    fn add_operand(&mut self, hash: u32, rows_before: u64, key: &[u8], value: &[u8]) {
         if self.keys.len() * 2 >= self.slots.len() {
             self.grow();
         }
@@ -221,13 +264,13 @@ impl ByKey {
 }
 
 fn put(bytes: &mut Vec<u8>, more: &[u8]) -> Place {
-    let at = bytes.len();
+    let place = Place::of(bytes.len(), more.len());
     bytes.extend_from_slice(more);
-    Place { at, len: more.len() as u32 }
+    place
 }
 
 fn bytes_at(bytes: &[u8], place: Place) -> &[u8] {
-    &bytes[place.at..][..place.len as usize]
+    &bytes[place.at as usize..][..place.len as usize]
 }
 
 /// The operands of a key, of which this is the first.
@@ -256,7 +299,7 @@ fn put_folded(
 ) {
     let at = out.len();
     let mut put_operand = |out: &mut Vec<u8>, at: usize| {
-        let (place, next) = (Place { at, len: (out.len() - at) as u32 }, operands.len() as u32 + 1);
+        let (place, next) = (Place::of(at, out.len() - at), operands.len() as u32 + 1);
         operands.push(Operand { place, next });
     };
     if let [one] = values {
@@ -278,7 +321,8 @@ fn put_folded(
             }
             outcome => {
                 if outcome != Ok(Outcome::KeepLater) {
-                    let at = put(out, &total).at;
+                    let at = out.len();
+                    out.extend_from_slice(&total);
                     put_operand(out, at);
                 }
                 total.clear();
@@ -286,6 +330,7 @@ fn put_folded(
             }
         }
     }
-    let at = put(out, &total).at;
+    let at = out.len();
+    out.extend_from_slice(&total);
     put_operand(out, at);
 }

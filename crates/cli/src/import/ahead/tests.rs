@@ -91,7 +91,7 @@ fn much_is_folded_on_threads_in_the_same_order() {
     let mut all = Folded::default();
     for piece in 0..4 {
         let mut some = Folded::default();
-        for key in 0..20_000 {
+        for key in 0..40_000 {
             let value = read(format!("{{\"n\": 1, \"first\": \"{piece}\"}}"));
             some.push(Some(&*fold), format!("key {key}").as_bytes(), &value);
         }
@@ -102,10 +102,35 @@ fn much_is_folded_on_threads_in_the_same_order() {
     }
     all.settle(Some(&*fold), 3);
     let whole = read("{\"n\": 4, \"first\": \"0\"}".to_owned());
-    assert_eq!(all.iter().count(), 20_000);
+    assert_eq!(all.iter().count(), 40_000);
     assert!(
         (0..).zip(all.iter()).all(|(n, (key, value))| key == format!("key {n}").as_bytes() && value == whole)
     );
+}
+
+#[test]
+fn keys_that_hardly_repeat_in_a_piece_are_told_apart_afterwards() {
+    let fold = fold_of("{n: sum:u64, first: first}");
+    let read = |row: u32| operand(&*fold, &format!("{{\"n\": 1, \"first\": \"{row}\"}}"));
+    // In a piece a key repeats after 9,001 rows; most parts are lists then, all of those of the
+    // first one.
+    let rows: Vec<(Vec<u8>, Vec<u8>)> =
+        (0..50_000).map(|row| (format!("key {}", row * 7_919 % 9_001).into_bytes(), read(row))).collect();
+    let mut all = Folded::default();
+    for (number, rows) in rows.chunks(12_500).enumerate() {
+        let mut some = Folded::default();
+        rows.iter().for_each(|(key, value)| some.push(Some(&*fold), key, value));
+        some.settle_if_many(Some(&*fold));
+        assert!(number > 0 || some.parts.iter().all(ByKey::is_list));
+        all.add(Some(&*fold), some, 3);
+    }
+    all.settle(Some(&*fold), 3);
+    let held: BTreeMap<Vec<u8>, Vec<u8>> =
+        all.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+    assert_eq!(held.len(), all.iter().count(), "one operand for each key");
+    assert_eq!(held, by_one(&*fold, &rows));
+    let first = all.iter().next().map(|(key, _)| key.to_vec());
+    assert_eq!(first, Some(rows[0].0.clone()), "keys are in the order of their first rows");
 }
 
 #[test]
