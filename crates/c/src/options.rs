@@ -63,8 +63,8 @@ pub extern "C" fn folddb_options_destroy(options: *mut OptionsObject) {
 ///     memory_bytes, disk_bytes_max, disk_reserve_bytes, snapshot_age_max_ms, deletes_age_max_ms
 ///     durability: buffered, process or sync
 ///     background: threads or manual
-///     merge_factor, part_bytes, open_files_max, index_bytes_max, lock_in_memory, mapped_log,
-///     segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct, value_space_max,
+///     merge_factor, background_nice, part_bytes, open_files_max, index_bytes_max, lock_in_memory,
+///     mapped_log, segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct, value_space_max,
 ///     snapshot_files_after_ms
 ///
 /// Errors: InvalidInput for an unknown name, and for a value that the setting cannot have.
@@ -116,6 +116,10 @@ fn tune(options: Options, name: &str, value: &str) -> Result<Options> {
         "merge_factor" => {
             let n = size()?;
             options.tuning(|tuning| tuning.merge_factor(n))
+        }
+        "background_nice" => {
+            let steps = parsed::<u8>(name, value, "a whole number of at most 255")?;
+            options.tuning(|tuning| tuning.background_nice(steps))
         }
         "part_bytes" => {
             let n = number()?;

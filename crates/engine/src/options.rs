@@ -8,7 +8,7 @@ use folddb_base::limits::RANGE_DELETES_PER_FLUSH;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_hash::IndexOptions;
-use folddb_host::{AppendMode, Host};
+use folddb_host::{AppendMode, Host, priority};
 use folddb_layout::hash_checkpoint::UNIT_BITS;
 use folddb_rules::table_rules::Custom;
 
@@ -62,6 +62,7 @@ pub struct Options {
     pub durability: Durability,
     #[doc(hidden)]
     pub merge_factor: usize,
+    pub(crate) background_nice: u8,
     #[doc(hidden)]
     pub part_bytes: u64,
     #[doc(hidden)]
@@ -102,6 +103,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             durability: Durability::Process,
             merge_factor: 8,
+            background_nice: 5,
             part_bytes: 32 << 20,
             disk_bytes_max: None,
             disk_reserve_bytes: 64 << 20,
@@ -142,6 +144,11 @@ impl Options {
 
     pub fn merge_factor(mut self, runs: usize) -> Options {
         self.merge_factor = runs.clamp(2, 64);
+        self
+    }
+
+    pub fn background_nice(mut self, steps: u8) -> Options {
+        self.background_nice = steps.min(priority::NICE_MAX);
         self
     }
 
@@ -408,6 +415,7 @@ impl std::fmt::Debug for Options {
             .field("memory_bytes", &self.memory_bytes)
             .field("durability", &self.durability)
             .field("merge_factor", &self.merge_factor)
+            .field("background_nice", &self.background_nice)
             .field("read_only", &self.read_only)
             .field("secondary", &self.secondary)
             .finish_non_exhaustive()

@@ -18,6 +18,7 @@ pub mod resident;
 pub mod real;
 pub mod memory;
 pub mod forks;
+pub mod priority;
 
 use std::sync::Arc;
 

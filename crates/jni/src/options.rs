@@ -55,6 +55,10 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
             let n = size()?;
             options.tuning(|tuning| tuning.merge_factor(n))
         }
+        "background_nice" => {
+            let steps = parsed::<u8>(name, value, "a whole number of at most 255")?;
+            options.tuning(|tuning| tuning.background_nice(steps))
+        }
         "part_bytes" => {
             let n = number()?;
             options.tuning(|tuning| tuning.part_bytes(n))

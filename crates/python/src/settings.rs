@@ -110,6 +110,7 @@ fn tune(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
     }
     Ok(tuned!(
         merge_factor,
+        background_nice,
         part_bytes,
         open_files_max,
         index_bytes_max,

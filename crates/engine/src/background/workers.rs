@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::priority;
 use folddb_host::sync::thread;
 
 use crate::background::scheduler::JOURNAL_TICK;
 use crate::background::state::Background;
 use crate::background::{log, scheduler};
-use crate::shared::pool::{IDLE_TICK, Lanes, Pool, Seat, Spawn, Turn};
+use crate::shared::pool::{IDLE_TICK, JOURNAL, Lanes, Pool, Seat, Spawn, Turn};
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
@@ -31,8 +32,13 @@ pub struct Workers {
 impl Workers {
     /// Starts the threads of the store, if its options ask for them.
     pub fn start(background: &Arc<Background>) -> Result<Workers> {
+        let nice = background.engine.options.background_nice;
         Workers::start_by(background, &mut |name, run| {
-            thread::Builder::new().name(name.to_owned()).spawn(run)
+            let nice = if name == JOURNAL { 0 } else { nice };
+            thread::Builder::new().name(name.to_owned()).spawn(move || {
+                priority::lower(nice);
+                run();
+            })
         })
     }
 

@@ -51,8 +51,9 @@ pub type Work = Box<dyn FnMut() -> Turn + Send>;
 /// merges.
 pub type Lanes = [Work; 3];
 
-/// The names of the threads.
-const LANES: [&str; 3] = ["folddb-journal", "folddb-flush", "folddb-merge"];
+/// The names of the threads; commits wait for the first.
+const LANES: [&str; 3] = [JOURNAL, "folddb-flush", "folddb-merge"];
+pub const JOURNAL: &str = "folddb-journal";
 
 /// How a thread is started: its name, and what it does.
 pub type Spawn<'s> =

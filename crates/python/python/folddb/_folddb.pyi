@@ -92,6 +92,7 @@ class _Settings(TypedDict, total=False):
     on_event: Callable[[_Event], object]
     shared: Shared
     merge_factor: int
+    background_nice: int
     part_bytes: int
     open_files_max: int
     index_bytes_max: Optional[int]
