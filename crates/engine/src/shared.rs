@@ -6,6 +6,7 @@
 //!   memory        the memtables of all stores, in bytes       a store over the budget asks the largest to flush
 //!   pool          three threads, which take turns             a store enters when it is opened
 //!   throttle      bytes a second that merges may write
+//!   trims         when free pages of heaps are given back
 //! ```
 //!
 //! A store that is given none creates its own.
@@ -15,6 +16,7 @@ pub mod memory_plan;
 pub mod memory;
 pub mod pool;
 pub mod throttle;
+pub mod trims;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use crate::shared::memory::SharedMemory;
 use crate::shared::memory_plan::MemoryPlan;
 use crate::shared::pool::Pool;
 use crate::shared::throttle::Throttle;
+use crate::shared::trims::Trims;
 
 /// What stores share. Clones share it, too.
 #[derive(Clone)]
@@ -33,6 +36,7 @@ pub struct Shared {
     pub memory: Arc<SharedMemory>,
     pub pool: Arc<Pool>,
     pub throttle: Arc<Throttle>,
+    pub trims: Arc<Trims>,
     /// Of the process that has the threads.
     pub mark: Arc<ForkMark>,
 }
@@ -46,6 +50,7 @@ impl Shared {
             memory: Arc::new(SharedMemory::new(plan)),
             pool: Arc::default(),
             throttle: Arc::default(),
+            trims: Arc::default(),
             mark: Arc::default(),
         }
     }

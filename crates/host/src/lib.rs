@@ -5,7 +5,7 @@
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
 //! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs` (maps, locked memory) and `forks.rs`
+#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs` (maps, locked memory), `forks.rs` and `heap.rs`
 
 pub mod files;
 pub mod chance;
@@ -19,6 +19,7 @@ pub mod real;
 pub mod memory;
 pub mod forks;
 pub mod priority;
+pub mod heap;
 
 use std::sync::Arc;
 

@@ -14,6 +14,7 @@ use folddb::maintenance::SyncOptions;
 use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Shared, Store, Table};
 use folddb_sim::chance::Seeded;
 use folddb_sim::process::{self, Usage};
+use folddb_sim::world::SimDisk;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -181,6 +182,7 @@ fn child() {
     let mut world = World { task: task.clone(), temp, report: String::new() };
     match task.split_whitespace().next().unwrap_or_default() {
         "all-at-once" => all_at_once(&mut world),
+        "in-phases" => in_phases(&mut world),
         "large-values" => large_values(&mut world),
         "many-tables" => many_tables(&mut world),
         "many-parts" => many_parts(&mut world),
@@ -286,6 +288,45 @@ fn all_at_once(world: &mut World) {
     world.note("value_segments", store.stats().disk.value_segments);
     world.note("parts", parts_max.into_inner().max(parts(&store)));
     world.note("descriptors_max", descriptors.into_inner());
+}
+
+/// What leaves holes in the heaps of threads: a load of small rows by one thread, reads of all of
+/// them by another, a reopening, then a third that writes as fast as it can while the second reads.
+fn in_phases(world: &mut World) {
+    let rows = world.setting("rows", world.setting("mib", 4) * MIB / 16);
+    let rules = || Rules::sorted::<Vec<u8>, u64>();
+    let key = |row: u64| format!("key:{:016x}", row.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes();
+    let write = |store: &Store, from: u64, to: u64| {
+        let table = store.table("t", rules()).unwrap();
+        for row in (from..to).step_by(1000) {
+            let mut batch = store.batch();
+            for row in row..(row + 1000).min(to) {
+                batch.put(&table, &key(row), &row);
+            }
+            batch.commit(Durability::Process).unwrap();
+        }
+    };
+    let read = |store: &Store, gets: u64| {
+        let (table, mut chance) = (store.table("t", rules()).unwrap(), Seeded::new(1));
+        assert!((0..gets).all(|_| table.get(&key(chance.below(rows))).unwrap().is_some()));
+        assert!(table.scan().count().unwrap() >= rows);
+    };
+    let alone = |work: &(dyn Fn() + Sync)| std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+    let store = world.create();
+    alone(&|| write(&store, 0, rows));
+    store.settle().unwrap();
+    alone(&|| read(&store, rows / 50));
+    drop(store);
+    let store = Store::open(world.path(), world.options()).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&store, rows, 2 * rows));
+        while !writer.is_finished() {
+            read(&store, rows / 100);
+        }
+    });
+    compact(&store, "t");
+    alone(&|| read(&store, rows / 50));
+    world.note("parts", parts(&store));
 }
 
 fn large_values(world: &mut World) {
@@ -582,6 +623,16 @@ fn keeps_to_its_memory_whatever_goes_on(mib: u64) {
     report.assert_keeps_to_memory(&load);
 }
 
+fn keeps_to_its_memory_in_phases(mib: u64) {
+    let report = scenario(&format!("in-phases mib={mib}"));
+    report.assert_keeps_to_memory(&Load { parts: report.get("parts"), ..Load::of_mib(mib) });
+}
+
+#[test]
+fn memory_is_kept_to_in_phases() {
+    keeps_to_its_memory_in_phases(10);
+}
+
 #[test]
 fn the_smallest_memory_is_kept_to_whatever_goes_on() {
     keeps_to_its_memory_whatever_goes_on(4);
@@ -598,6 +649,7 @@ fn memory_is_kept_to_at_length() {
     keeps_to_its_memory_whatever_goes_on(16);
     keeps_to_its_memory_whatever_goes_on(64);
     many_tables_stay_within(1000);
+    keeps_to_its_memory_in_phases(152); // 160 MB
     large_values_count_as_promised(16, 16 * KIB);
 }
 
@@ -773,6 +825,38 @@ fn a_store_that_holds_one_key_takes_a_mebibyte_of_the_disk_while_it_is_written_t
         let taken = taken_bytes(&path);
         assert!(taken <= MIB, "{} KiB after it was opened again", taken >> 10);
     }
+}
+
+/// Folds one key this many times a second, for this many seconds of a simulated clock, with
+/// background work every ten milliseconds. The most bytes that the store takes, and the log bytes
+/// of a second.
+fn one_key_at(folds_per_s: u64, seconds: u64) -> (u64, u64) {
+    let disk = SimDisk::new(folds_per_s);
+    let options = Options::default().host(disk.host()).disk_reserve_bytes(0);
+    let store = Store::create(SimDisk::store_dir(), options.background(BackgroundWork::Manual)).unwrap();
+    let visits = store.table("visits", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    let (mut most, mut folded) = (0, 0);
+    for tick in 1..=100 * seconds {
+        let due = folds_per_s * tick / 100;
+        (folded..due).for_each(|_| assert!(visits.fold(&1, &1).is_ok()));
+        folded = due;
+        disk.advance(Duration::from_millis(10));
+        while store.background_step().unwrap().is_some() {}
+        most = most.max(store.stats().disk.bytes);
+    }
+    assert_eq!(visits.get(&1).unwrap(), Some(folded));
+    (most, store.stats().writes.log_bytes / seconds)
+}
+
+#[test]
+fn a_store_that_holds_one_key_takes_a_mebibyte_of_the_disk_at_a_thousand_folds_a_second() {
+    let (most, log_bytes) = one_key_at(1000, 100);
+    assert!((40 * KIB..60 * KIB).contains(&log_bytes), "{log_bytes} bytes of log a second");
+    assert!(most <= MIB, "{} KiB at {log_bytes} bytes of log a second", most >> 10);
+    // Beyond 60 KiB a second segments are four times as long, and so on.
+    let (most, log_bytes) = one_key_at(4000, 60);
+    assert!((120 * KIB..240 * KIB).contains(&log_bytes), "{log_bytes} bytes of log a second");
+    assert!(most <= 4 * MIB, "{} KiB at {log_bytes} bytes of log a second", most >> 10);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Result};
-use folddb_host::priority;
+use folddb_host::{heap, priority};
 use folddb_host::sync::thread;
 
 use crate::background::scheduler::JOURNAL_TICK;
@@ -83,6 +83,7 @@ fn lanes(background: &Arc<Background>) -> Lanes {
 #[derive(Default)]
 struct LastTurn {
     commits: u64,
+    reads: u64,
     space_at: Duration,
 }
 
@@ -103,15 +104,25 @@ fn journal_turn(engine: &Engine, last: &mut LastTurn) -> Turn {
         pressure::check_space(engine);
         pressure::check_disk(engine);
     }
-    let commits = engine.counters.written.commits.get();
+    let (commits, reads) = (engine.counters.written.commits.get(), reads(engine));
+    if std::mem::replace(&mut last.reads, reads) != reads || commits != last.commits {
+        engine.shared.trims.trim_if_due(heap::give_back);
+    }
     let is_quiet = commits == std::mem::replace(&mut last.commits, commits);
     if is_quiet { Turn::Idle(5 * JOURNAL_TICK) } else { Turn::Nap(JOURNAL_TICK) }
 }
 
-/// A failed step: how often the bell had rung by then, and when to retry.
-type Failed = (u64, Duration);
+/// How often it was read; what merges do without commits and reads counts as well.
+fn reads(engine: &Engine) -> u64 {
+    let counters = &engine.counters;
+    counters.gets.get() + counters.scans.get() + counters.part_bytes_written.get()
+}
 
-fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>) -> Turn {
+/// A failed step: how often the bell had rung by then, and when to retry.
+pub type Failed = (u64, Duration);
+
+/// One turn of the thread that flushes or merges. Tests take the turns of a store without threads.
+pub fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>) -> Turn {
     let engine = &background.engine;
     if engine.health.is_closed() {
         return Turn::Idle(IDLE_TICK);
