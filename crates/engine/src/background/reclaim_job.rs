@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, TableId, error};
 use folddb_hash::SegmentTally;
 use folddb_layout::relocated::Move;
 use folddb_manifest::{Change, State};
@@ -68,8 +68,8 @@ pub struct ReclaimJob {
     is_unlisted: bool,
     /// The time of its steps, except the last.
     took: Duration,
-    /// What was copied of each segment.
-    copied_of: BTreeMap<u32, SegmentTally>,
+    /// What was copied of each segment, and of each table in it.
+    copied_of: BTreeMap<(u32, TableId), SegmentTally>,
     /// Bytes of records copied.
     copied: u64,
     dropped: u64,
@@ -243,18 +243,19 @@ impl ReclaimJob {
         let (Some(from), Some(writer)) = (self.sources.get_mut(&file), &mut self.writer) else {
             return Ok(0);
         };
-        let mut taken = SegmentTally::default();
-        while taken.bytes < budget_bytes {
+        let mut taken_bytes = 0;
+        while taken_bytes < budget_bytes {
             let Some(next) = moves.pop() else { break };
-            taken.bytes += from.source.copy(next.new, next.old, writer).map_err(|fault| match fault {
+            let copied = from.source.copy(next.new, next.old, writer);
+            let (bytes, table) = copied.map_err(|fault| match fault {
                 CopyFault::Source(error) => StepFault::File(file, error),
                 CopyFault::Target(error) => StepFault::Other(error),
             })?;
-            taken.records += 1;
+            let of = self.copied_of.entry((segment, table)).or_default();
+            (of.records, of.bytes) = (of.records + 1, of.bytes + bytes);
+            taken_bytes += bytes;
         }
-        let of = self.copied_of.entry(segment).or_default();
-        (of.records, of.bytes) = (of.records + taken.records, of.bytes + taken.bytes);
-        Ok(taken.bytes)
+        Ok(taken_bytes)
     }
 
     fn end_segment(&mut self, segment: u32) {
@@ -275,6 +276,7 @@ impl ReclaimJob {
     fn install(&mut self, engine: &Engine) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file_bytes = writer.finish()?;
+        engine.shared.throttle.take(file_bytes.saturating_sub(self.copied)); // its header, and its map
         install::sync_dir(engine)?;
         log_sync::sync_for_hashed(engine)?;
         let mut manifest = engine.manifest.lock();
@@ -320,8 +322,11 @@ impl ReclaimJob {
 
     /// Tells hashed tables what their records take.
     fn note_copied(&self, engine: &Engine) {
-        for (_, hashed) in engine.catalog().hashed() {
-            for (&segment, &copied) in &self.copied_of {
+        let catalog = engine.catalog();
+        let hashed: BTreeMap<TableId, _> =
+            catalog.hashed().map(|(table, hashed)| (table.id, hashed)).collect();
+        for (&(segment, table), &copied) in &self.copied_of {
+            if let Some(hashed) = hashed.get(&table) {
                 hashed.note_copied(low_bits(u64::from(segment)), copied);
             }
         }

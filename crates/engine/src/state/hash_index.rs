@@ -400,18 +400,20 @@ impl Hashed {
         segments.into_iter().map(|(low, used)| (low, bytes_of(used))).collect()
     }
 
-    /// Reclaim has copied all that is read of a segment, this many records of this many bytes. If
-    /// these are what the table has in it, its bytes are known exactly from now on; if there were
-    /// others, of other tables or of snapshots, by size classes if these say more: only that of
-    /// values of megabytes may be too small. So what was copied once does not look as if a part of
-    /// it were dead, and is not copied again for that.
+    /// Reclaim has copied all of the table that is read of a segment, this many records of this
+    /// many bytes. If these are what the table has in it, its bytes are known exactly from now on.
+    /// If there were others, of snapshots, they count as long as the average, or by size classes if
+    /// these say more: only that of values of megabytes may be too small. So what was copied once
+    /// does not look as if a part of it were dead, and is not copied again for that.
     pub(crate) fn note_copied(&self, low: u32, copied: SegmentTally) {
         if let Some(used) = self.segments.lock().get_mut(&low) {
             let class_bytes = used.tally.bytes;
             used.fill = match used.tally.records == copied.records {
                 true => Fill { class_bytes, bytes: copied.bytes },
-                false if used.fill.of(class_bytes) > class_bytes => used.fill,
-                false => Fill::unknown(class_bytes),
+                false => {
+                    let average = copied.bytes / copied.records.max(1);
+                    Fill { class_bytes, bytes: class_bytes.max(average.saturating_mul(used.tally.records)) }
+                }
             };
         }
     }

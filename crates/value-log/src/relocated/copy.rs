@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, Result, error};
+use folddb_base::{Error, Result, TableId, error};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::relocated::RELOCATED_HEADER_BYTES;
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
@@ -62,11 +62,17 @@ impl Source {
     }
 
     /// Copies the record at this unit of the file, for pointers that lead to the unit `old`. Units
-    /// must ascend from call to call. Returns the length of the record.
+    /// must ascend from call to call. Returns the length of the record, and the table that it
+    /// belongs to.
     ///
     /// # Errors
     /// Which of the two files is at fault.
-    pub fn copy(&mut self, unit: u32, old: u32, to: &mut RelocatedWriter) -> Result<u64, CopyFault> {
+    pub fn copy(
+        &mut self,
+        unit: u32,
+        old: u32,
+        to: &mut RelocatedWriter,
+    ) -> Result<(u64, TableId), CopyFault> {
         let offset = u64::from(unit) * VALUE_ALIGN;
         if offset < self.at {
             return Err(self.damaged(offset, "a record begins inside of the one before"));
@@ -90,7 +96,7 @@ impl Source {
         self.dropped += offset - self.at;
         self.copied += bytes;
         self.at = offset + bytes;
-        Ok(bytes)
+        Ok((bytes, value.table))
     }
 
     /// The length of the record at this offset, and what its head says about its value.
@@ -108,7 +114,8 @@ impl Source {
             return Err(self.damaged(offset, "the file ends before the record"));
         }
         let from = RECORD_HEAD_BYTES as u64 + u64::from(head.key_len);
-        Ok((bytes, ValueIn { from, upto: from + head.len, key_hash, hash: head.hash }))
+        let upto = from + head.len;
+        Ok((bytes, ValueIn { table: head.table, from, upto, key_hash, hash: head.hash }))
     }
 
     /// Bytes of the file, through the window. The system is told that the previous window will not
@@ -153,8 +160,9 @@ impl Source {
     }
 }
 
-/// Where the value of a record is, within the record, and its hash.
+/// Where the value of a record is, within the record, its hash, and whose it is.
 struct ValueIn {
+    table: TableId,
     from: u64,
     upto: u64,
     key_hash: u64,

@@ -58,8 +58,12 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
     for (number, units, end) in [(3, &first, first_end), (5, &second, second_end)] {
         let mut source = Source::segment(files, dir.path(), end).unwrap();
         writer.begin_segment(number);
-        let bytes: u64 =
-            units.iter().skip(1).step_by(3).map(|&unit| source.copy(unit, unit, &mut writer).unwrap()).sum();
+        let bytes: u64 = units
+            .iter()
+            .skip(1)
+            .step_by(3)
+            .map(|&unit| source.copy(unit, unit, &mut writer).unwrap().0)
+            .sum();
         let (copied, dropped) = source.finish();
         assert_eq!((copied, copied + dropped), (bytes, end.end - 4096));
     }
@@ -107,7 +111,7 @@ fn no_flip_gives_a_wrong_value() {
     let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
     let mut source = Source::segment(files, dir.path(), end).unwrap();
     writer.begin_segment(3);
-    units.iter().for_each(|&unit| assert!(source.copy(unit, unit, &mut writer).unwrap() > 0));
+    units.iter().for_each(|&unit| assert!(source.copy(unit, unit, &mut writer).unwrap().0 > 0));
     assert_eq!(source.finish().1, 0);
     writer.finish().unwrap();
     let path = relocated_path(dir.path(), FileNumber(9));
