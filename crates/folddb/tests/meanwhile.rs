@@ -65,6 +65,34 @@ fn parts_of(store: &Path) -> usize {
     names.filter(|path| path.extension().is_some_and(|extension| extension == "part")).count()
 }
 
+/// What a running merge has moved into its first parts is not read in its inputs as well.
+#[test]
+fn sums_are_read_once_while_a_merge_is_half_done() {
+    const KEYS: u64 = 20_000;
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().background(BackgroundWork::Manual);
+    let options = options.tuning(|t| t.merge_factor(4).part_bytes(16 << 10));
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    let table = store.table("t", counters()).unwrap();
+    let operand = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3; // no block can pack these
+    for _ in 0..4 {
+        (0..KEYS).for_each(|key| assert!(table.fold(&key, &operand(key)).is_ok()));
+        store.flush().unwrap();
+    }
+    let runs = || store.bytes_table("t").unwrap().stats().unwrap().runs.len();
+    let mut half_done = 0;
+    while store.background_step_of(BackgroundJob::Merge).unwrap().is_some() {
+        half_done += usize::from(runs() > 4);
+        let mut keys = 0..KEYS;
+        for row in table.scan() {
+            let (key, sum) = row.unwrap();
+            assert_eq!((Some(key), sum), (keys.next(), 4 * operand(key)));
+        }
+        assert_eq!(keys.next(), None);
+    }
+    assert!(half_done > 0 && runs() == 1, "{half_done} times, {} runs", runs());
+}
+
 /// A flush of the store does not fail because of a table that was dropped meanwhile.
 #[test]
 fn a_table_that_is_dropped_under_a_flush_does_not_fail_it() {

@@ -179,6 +179,21 @@ fn a_log_full_of_range_deletes_is_read_back_in_memtables_that_have_few() {
     }
 }
 
+#[test]
+fn a_range_delete_leaves_what_waits_for_its_flush() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = Store::create(temp.path().join("store"), options()).unwrap();
+    let table = store.table("t", Rules::sorted()).unwrap();
+    (0..10).for_each(|key| assert!(table.put(&key, &key).is_ok()));
+    assert!(store.background_step_of(folddb::BackgroundJob::Seal).unwrap().is_some());
+    table.put(&5, &50).unwrap();
+    table.delete_range(&2, &8).unwrap();
+    let left = [(0, 0), (1, 1), (8, 8), (9, 9)];
+    assert_eq!(rows(&table), left);
+    store.flush().unwrap();
+    assert_eq!(rows(&table), left);
+}
+
 const ROWS: u64 = 100_000;
 
 /// A table of one run of many parts, settled.

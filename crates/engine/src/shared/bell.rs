@@ -42,5 +42,7 @@ impl Bell {
     }
 }
 
+#[cfg(test)]
+mod tests;
 #[cfg(all(test, folddb_schedules))]
 mod schedules;

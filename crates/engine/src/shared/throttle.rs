@@ -9,11 +9,16 @@ use folddb_host::clock::{Clock, SystemClock};
 use folddb_host::sync::Mutex;
 
 /// The bucket.
-#[derive(Default)]
 pub struct Throttle {
     /// Its own: the clocks of stores need not agree.
-    clock: SystemClock,
+    clock: Box<dyn Clock>,
     bucket: Mutex<Bucket>,
+}
+
+impl Default for Throttle {
+    fn default() -> Throttle {
+        Throttle::by(Box::new(SystemClock::default()))
+    }
 }
 
 #[derive(Default)]
@@ -26,6 +31,11 @@ struct Bucket {
 }
 
 impl Throttle {
+    /// No limit yet, and the time of this clock.
+    pub fn by(clock: Box<dyn Clock>) -> Throttle {
+        Throttle { clock, bucket: Mutex::default() }
+    }
+
     /// Sets the limit; none for no limit.
     pub fn set(&self, bytes_per_s: Option<u64>) {
         let at = self.clock.monotonic();

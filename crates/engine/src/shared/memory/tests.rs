@@ -43,6 +43,7 @@ fn a_store_that_leaves_releases_its_share_and_is_no_longer_counted() {
     leaves.leave();
     leaves.settle_sealed(3 * MIB);
     leaves.note_active(4 * MIB);
+    assert_eq!(memory.bytes(), MemtableBytes { active: 2 * MIB, sealed: 3 * MIB, flushed: MIB });
     drop(leaves);
     assert_eq!(memory.bytes(), MemtableBytes { active: 2 * MIB, sealed: 3 * MIB, flushed: MIB });
     assert_eq!(memory.tenants(), 1);

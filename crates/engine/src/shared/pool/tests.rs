@@ -61,11 +61,18 @@ fn what_comes_next_is_the_soonest_of_all() {
 #[test]
 fn work_that_panics_ends_alone() {
     let pool = Arc::new(Pool::default());
-    let turns = Arc::default();
-    let lanes = std::array::from_fn(|_| Box::new(|| -> Turn { panic!("on purpose") }) as Work);
+    let (turns, panicked) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
+    let lanes = std::array::from_fn(|_| {
+        let panicked = Arc::clone(&panicked);
+        Box::new(move || -> Turn {
+            panicked.fetch_add(1, Ordering::Relaxed);
+            panic!("on purpose")
+        }) as Work
+    });
     let panics = pool.enter(lanes, &mut spawn).unwrap();
     let goes_on = pool.enter(counting(&turns), &mut spawn).unwrap();
     wait_for(|| turns.load(Ordering::Relaxed) > 100);
     pool.leave(&panics);
     pool.leave(&goes_on);
+    assert!(panicked.load(Ordering::Relaxed) <= 3, "each lane has one turn");
 }
