@@ -103,7 +103,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             durability: Durability::Process,
             merge_factor: 8,
-            background_nice: 5,
+            background_nice: 2,
             part_bytes: 32 << 20,
             disk_bytes_max: None,
             disk_reserve_bytes: 64 << 20,

@@ -204,11 +204,11 @@ impl Tuning {
     }
 
     /// By how many steps of nice the threads that flush and merge have a lower priority than the
-    /// thread that opens the store, from 0 to 19, on Linux. Default 5: then a thread that reads now
+    /// thread that opens the store, from 0 to 19, on Linux. Default 2: then a thread that reads now
     /// and then need not wait until they have used up a time slice, and nothing is slower on a
-    /// machine that has time for them. Beside other programs that use all processors they get less:
-    /// with 5, a writer flat out got 0.91 to 0.96 of what it got with 0, with 10 0.69 to 0.84
-    /// (docs/decisions/0042). Of stores that share threads ([`Shared`]), the first decides.
+    /// machine that has time for them. Where other threads use all processors they get less, and a
+    /// writer flat out waits for them: docs/decisions/0042 has measurements of 0 to 19. Of stores
+    /// that share threads ([`Shared`]), the first decides.
     pub fn background_nice(self, steps: u8) -> Tuning {
         Tuning { engine: self.engine.background_nice(steps) }
     }

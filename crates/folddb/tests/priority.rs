@@ -40,7 +40,7 @@ fn threads_that_flush_and_merge_have_a_lower_priority() {
     let dir = tempfile::tempdir().unwrap();
     let options = || Options::default();
     let store = Store::create(dir.path().join("a"), options()).unwrap();
-    expect([&[0], &[5], &[5]]);
+    expect([&[0], &[2], &[2]]);
     store.close().unwrap();
     let store = Store::create(dir.path().join("b"), options().tuning(|t| t.background_nice(0))).unwrap();
     expect([&[0], &[0], &[0]]);
