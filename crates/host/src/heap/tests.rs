@@ -1,4 +1,4 @@
-use super::*;
+use super::give_back;
 
 /// What is resident of this process, in KiB.
 fn resident_kib() -> usize {
