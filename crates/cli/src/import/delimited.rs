@@ -27,9 +27,8 @@ use csv::ByteRecord;
 
 use crate::import::tape::Tape;
 
-use marks::Marks;
+use marks::{Marks, QUOTE};
 
-const QUOTE: u8 = b'"';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A field of more lines than this is noted.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Result};
-use folddb_host::{heap, priority};
 use folddb_host::sync::thread;
+use folddb_host::{heap, priority};
 
 use crate::background::scheduler::JOURNAL_TICK;
 use crate::background::state::Background;

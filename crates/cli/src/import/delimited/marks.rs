@@ -8,6 +8,8 @@
 //! Each byte of a text is compared once, however many fields there are. Compilers turn the
 //! comparison of 64 bytes into a few instructions of wide registers.
 
+pub(super) const QUOTE: u8 = b'"';
+
 const BLOCK: usize = 64;
 
 /// The marks of the block that was asked for last.
@@ -23,7 +25,7 @@ const NONE: usize = usize::MAX;
 impl Marks {
     /// Those of a delimiter, line ends and quotes.
     pub(super) fn of(delimiter: u8) -> Marks {
-        Marks { wanted: [delimiter, b'\n', b'\r', super::QUOTE], block: NONE, bits: 0 }
+        Marks { wanted: [delimiter, b'\n', b'\r', QUOTE], block: NONE, bits: 0 }
     }
 
     /// Forgets what is known: the text is another one.
