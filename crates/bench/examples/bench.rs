@@ -1,5 +1,5 @@
 //! Runs one bench without the command line: `cargo run --release -p folddb-bench --example bench --
-//! hugedb 0.1 [batch [memory_mb]]`.
+//! hugedb 0.1 [batch [memory_mb [merge_threads [seconds]]]]`; 0 is the default.
 
 use std::process::ExitCode;
 
@@ -7,10 +7,19 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "hugedb".to_owned());
     let scale = arguments.next().and_then(|scale| scale.parse().ok()).unwrap_or(0.01);
-    let batch = arguments.next().and_then(|batch| batch.parse().ok());
-    let memory_bytes =
-        arguments.next().and_then(|memory_mb| memory_mb.parse().ok()).map(|memory_mb: usize| memory_mb << 20);
-    let options = folddb_bench::BenchOptions { scale, batch, memory_bytes, ..Default::default() };
+    let mut number = || arguments.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+    let batch = number();
+    let memory_bytes = number().map(|memory_mb| memory_mb << 20);
+    let merge_threads = number().unwrap_or(1);
+    let seconds = number().map(|seconds| seconds as f64);
+    let options = folddb_bench::BenchOptions {
+        scale,
+        batch,
+        memory_bytes,
+        merge_threads,
+        seconds,
+        ..Default::default()
+    };
     let progress = &mut |at: folddb_bench::Progress| eprintln!("{} {}/{}", at.phase, at.done, at.total);
     match folddb_bench::run(&name, &options, progress) {
         Ok(report) => {

@@ -30,6 +30,8 @@ pub struct BenchOptions {
     pub value_bytes: Option<usize>,
     /// Seconds, for any scale, in benches that run for a time: `steady`.
     pub seconds: Option<f64>,
+    /// How many threads merge. Default 1.
+    pub merge_threads: usize,
     /// The directory to put the store in. Default: a fresh one under the system's directory for
     /// temporary files.
     pub dir: Option<PathBuf>,
@@ -50,6 +52,7 @@ impl Default for BenchOptions {
             value_placement: ValuePlacement::Segments,
             value_bytes: None,
             seconds: None,
+            merge_threads: 1,
             dir: None,
             keep: false,
         }

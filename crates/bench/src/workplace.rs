@@ -45,6 +45,7 @@ impl Workplace {
         let cpu_started = cpu_seconds();
         let store_options = Options::default()
             .memory_bytes(options.memory_bytes.unwrap_or(memory_bytes))
+            .merge_threads(options.merge_threads)
             .durability(options.durability);
         let created = Store::create(&path, store_options.clone());
         if let (Err(_), Some(dir)) = (&created, &made_dir) {

@@ -24,6 +24,8 @@ pub mod reclaiming;
 pub mod dead_segments;
 pub mod sweep_directories;
 pub mod snapshot_files;
+pub mod merge_base;
+pub mod split;
 pub mod merge_job;
 pub mod merges;
 pub mod state;

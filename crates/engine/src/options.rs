@@ -32,11 +32,15 @@ pub enum Durability {
 /// Most bytes of a value segment, except for one that holds a longer record.
 const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 
+/// The most threads that merge.
+const MERGE_THREADS_MAX: usize = 64;
+
 /// Who does the work in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BackgroundWork {
-    /// Three threads of the store: one keeps the log ready, one flushes, one merges.
+    /// Threads of the store: one keeps the log ready, one flushes, one merges, or as many as
+    /// `merge_threads` says.
     #[default]
     Threads,
     /// The caller, step by step, by `Store::background_step`: for tests that must be repeatable.
@@ -64,7 +68,10 @@ pub struct Options {
     pub merge_factor: usize,
     pub(crate) background_nice: u8,
     #[doc(hidden)]
+    pub merge_threads: usize,
+    #[doc(hidden)]
     pub part_bytes: u64,
+    pub(crate) slice_bytes: Option<u64>,
     #[doc(hidden)]
     pub disk_bytes_max: Option<u64>,
     #[doc(hidden)]
@@ -104,7 +111,9 @@ impl Default for Options {
             durability: Durability::Process,
             merge_factor: 8,
             background_nice: 2,
+            merge_threads: 1,
             part_bytes: 32 << 20,
+            slice_bytes: None,
             disk_bytes_max: None,
             disk_reserve_bytes: 64 << 20,
             open_files_max: 256,
@@ -149,6 +158,17 @@ impl Options {
 
     pub fn background_nice(mut self, steps: u8) -> Options {
         self.background_nice = steps.min(priority::NICE_MAX);
+        self
+    }
+
+    pub fn merge_threads(mut self, threads: usize) -> Options {
+        self.merge_threads = threads.clamp(1, MERGE_THREADS_MAX);
+        self
+    }
+
+    /// About how many bytes of its inputs a slice of a merge has; none for about what makes a part.
+    pub fn slice_bytes(mut self, bytes: u64) -> Options {
+        self.slice_bytes = Some(bytes);
         self
     }
 
@@ -305,6 +325,19 @@ impl Options {
         let bytes =
             self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most));
         bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables reach no further
+    }
+
+    /// How many parts the output of merges may take before their inputs are removed: one for each
+    /// input that a part takes in, and one for each slice that is begun and not installed.
+    pub(crate) fn parts_of_merges(&self) -> u64 {
+        let slices = if self.merge_threads > 1 { self.merge_threads + 1 } else { 0 };
+        (self.merge_factor + 1 + slices) as u64
+    }
+
+    /// Whether the budget of the disk leaves room for merges in slices.
+    pub(crate) fn has_space_for_slices(&self) -> bool {
+        let needed = self.part_bytes.saturating_mul(self.parts_of_merges());
+        self.disk_bytes_max.is_none_or(|max| needed <= max / 4)
     }
 
     /// Whether threads work for the store.

@@ -4,7 +4,7 @@
 //! ```text
 //!   memory_plan   how a budget is divided                     pure
 //!   memory        the memtables of all stores, in bytes       a store over the budget asks the largest to flush
-//!   pool          three threads, which take turns             a store enters when it is opened
+//!   pool          the threads, which take turns               a store enters when it is opened
 //!   throttle      bytes a second that merges may write
 //!   trims         when free pages of heaps are given back
 //! ```

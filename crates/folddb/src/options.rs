@@ -103,6 +103,22 @@ impl Options {
         Options { engine: self.engine.background(background) }
     }
 
+    /// How many threads merge. Default 1, at most 64. With more, several tables and several tiers
+    /// are merged at the same time, and a large merge is cut by ranges of keys; its output is still
+    /// installed file by file. Each further thread may take about as much memory and temporary
+    /// space as the first, see docs/LIMITS.md. More than the processors that writers leave idle only
+    /// take time from the writers. Stores that share their threads ([`Shared`]) have as many as the
+    /// one that asks for the most, and each is merged by at most as many as it asks for itself. With [`BackgroundWork::Manual`] it is how
+    /// many slices of a merge take turns.
+    ///
+    /// ```
+    /// let options = folddb::Options::default().merge_threads(4);
+    /// # drop(options);
+    /// ```
+    pub fn merge_threads(self, threads: usize) -> Options {
+        Options { engine: self.engine.merge_threads(threads) }
+    }
+
     /// Calls this with the events of the store: flushes, merges, reclaims, writers that waited, and
     /// poison. See [`Event`].
     ///
@@ -217,6 +233,13 @@ impl Tuning {
     /// Smaller needs less temporary space for merges, but more files.
     pub fn part_bytes(self, bytes: u64) -> Tuning {
         Tuning { engine: self.engine.part_bytes(bytes) }
+    }
+
+    /// About how many bytes of its inputs a slice of a merge has, however small the merge: for
+    /// tests.
+    #[cfg(feature = "testing")]
+    pub fn slice_bytes(self, bytes: u64) -> Tuning {
+        Tuning { engine: self.engine.slice_bytes(bytes) }
     }
 
     /// How many files of runs may be open at once. Default 256, at least 8. Lower it if descriptors

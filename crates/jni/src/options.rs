@@ -45,6 +45,7 @@ fn set(options: Options, name: &str, value: &str) -> Result<Options> {
         "disk_reserve_bytes" => options.disk_reserve_bytes(number()?),
         "snapshot_age_max_ms" => options.snapshot_age_max(age()?),
         "deletes_age_max_ms" => options.deletes_age_max(age()?),
+        "merge_threads" => options.merge_threads(size()?),
         "durability" => options.durability(durability(value)?),
         "background" => options.background(match value {
             "threads" => BackgroundWork::Threads,

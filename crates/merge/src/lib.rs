@@ -1,8 +1,8 @@
 //! Floor 2 of FoldDB: merging as pure logic. It knows streams, but no files.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! [`plan`] decides what to merge next, from what earlier merges have freed ([`freed`]). [`pace`]
-//! decides how much writers are slowed in the meantime. The work itself merges many streams into
+//! [`plan`] decides what to merge next, from what earlier merges have freed ([`freed`]); [`slices`],
+//! how several threads share a large merge. [`pace`] decides how much writers are slowed meanwhile. The work itself merges many streams into
 //! one ([`kway`]) and folds it key by key in bounded steps ([`fold_step`]). Nothing here does I/O
 //! or reads a clock. The modules are in bottom-up order.
 
@@ -12,6 +12,7 @@ pub mod sketch;
 pub mod pace;
 pub mod freed;
 pub mod plan;
+pub mod slices;
 pub mod reclaim;
 pub mod kway;
 pub mod visible;
@@ -28,4 +29,5 @@ pub use range_cover::is_covered;
 pub use range_sweep::RangeDelete;
 pub use reclaim::{ReclaimOptions, ReclaimPlan, ReclaimReason, SMALL_FILES, ValueFile, plan_reclaim};
 pub use sketch::Sketch;
+pub use slices::{Borders, Mark, Turns, cut};
 pub use visible::Visible;

@@ -74,6 +74,7 @@ fn set(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Optio
         "disk_reserve_bytes" => options.disk_reserve_bytes(value.extract()?),
         "snapshot_age_max" => options.snapshot_age_max(value.extract()?),
         "deletes_age_max" => options.deletes_age_max(value.extract()?),
+        "merge_threads" => options.merge_threads(value.extract()?),
         "durability" => options.durability(durability(&value.extract::<String>()?)?),
         "background" => options.background(match value.extract::<String>()?.as_str() {
             "threads" => BackgroundWork::Threads,

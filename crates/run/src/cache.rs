@@ -70,7 +70,7 @@ pub struct BlockCache {
     kept_bytes: AtomicU64,
     next_store: AtomicU64,
     /// Stores that use it now.
-    stores: AtomicU64,
+    merges: AtomicU64,
 }
 
 /// What is in the cache.
@@ -125,7 +125,7 @@ impl BlockCache {
             cache_bytes: AtomicU64::new(cache_bytes),
             kept_bytes: AtomicU64::new(0),
             next_store: AtomicU64::new(0),
-            stores: AtomicU64::new(0),
+            merges: AtomicU64::new(0),
         })
     }
 
@@ -141,14 +141,14 @@ impl BlockCache {
 
     /// Registers a store; returns the first number for its parts.
     pub(crate) fn enter(&self) -> u64 {
-        self.stores.fetch_add(1, Ordering::Relaxed);
+        self.merges.fetch_add(1, Ordering::Relaxed);
         self.next_store.fetch_add(1, Ordering::Relaxed) << PART_BITS
     }
 
     /// Forgets a registered store.
-    pub(crate) fn leave(&self, first_part: u64) {
+    pub(crate) fn leave(&self, first_part: u64, merges: u64) {
         self.clear(first_part);
-        self.stores.fetch_sub(1, Ordering::Relaxed);
+        self.merges.fetch_sub(merges, Ordering::Relaxed);
     }
 
     /// Drops everything that is cached for a store and closes its files. Pieces and files in use
@@ -217,11 +217,16 @@ impl BlockCache {
         }
     }
 
-    /// The longest read-ahead window, in bytes. Each store may have a merge running.
+    /// Counts merges that a store may have running, in addition to one.
+    pub(crate) fn add_merges(&self, merges: u64) {
+        self.merges.fetch_add(merges, Ordering::Relaxed);
+    }
+
+    /// The longest read-ahead window, in bytes. Each store may have a merge running, or several.
     pub(crate) fn window_bytes_max(&self) -> u64 {
-        let stores = self.stores.load(Ordering::Relaxed).max(1);
+        let merges = self.merges.load(Ordering::Relaxed).max(1);
         let cache_bytes = self.cache_bytes.load(Ordering::Relaxed);
-        (cache_bytes / (WINDOWS_IN_CACHE * stores)).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
+        (cache_bytes / (WINDOWS_IN_CACHE * merges)).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
     }
 
     /// The most bytes of filters and leaves of a new part that are put into the cache before any

@@ -19,6 +19,8 @@ pub struct Shared {
     /// Where the numbers of its parts begin.
     first_part: u64,
     next_part: AtomicU64,
+    /// How many merges it may have running.
+    merges: AtomicU64,
     has_left: AtomicBool,
 }
 
@@ -118,8 +120,17 @@ impl Shared {
             counters: Counters::default(),
             first_part,
             next_part,
+            merges: AtomicU64::new(1),
             has_left: AtomicBool::new(false),
         })
+    }
+
+    /// Says how many merges it may have running at once, if that is more than one: they share the
+    /// memory for reading ahead. Called once, before any is.
+    pub fn set_merges(&self, merges: usize) {
+        let more = (merges as u64).saturating_sub(self.merges.load(Ordering::Relaxed));
+        self.merges.fetch_add(more, Ordering::Relaxed);
+        self.cache.add_merges(more);
     }
 
     /// Gives the cache room for about this many bytes from now on, if that is more than it has.
@@ -236,7 +247,7 @@ impl Shared {
     /// is closed. Pieces and files in use are freed by their last user.
     pub fn leave(&self) {
         if !self.has_left.swap(true, Ordering::AcqRel) {
-            self.cache.leave(self.first_part);
+            self.cache.leave(self.first_part, self.merges.load(Ordering::Relaxed));
         }
     }
 

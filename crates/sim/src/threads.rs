@@ -98,17 +98,22 @@ fn options(plan: &Plan, chance: &mut Seeded) -> (Options, BackgroundWork) {
     let background =
         plan.background.unwrap_or(if manual { BackgroundWork::Manual } else { BackgroundWork::Threads });
     let append_mode = *chance.pick(&[AppendMode::Mapped, AppendMode::Mapped, AppendMode::Written]);
+    // Without a draw, so that the rest of a seed stays the same.
+    let (merge_threads, slice_bytes) =
+        (1 + plan.seed as usize % 3, [64 << 10, 4 << 10][plan.seed as usize % 2]);
     let options = Options::default()
         .memory_bytes(4 << 20)
         .tuning(|t| {
             t.segment_bytes(1 << 20)
                 .value_segment_bytes(64 << 10)
                 .part_bytes(64 << 10)
+                .slice_bytes(slice_bytes)
                 .merge_factor(2 + chance.below(3) as usize)
                 .snapshot_files_after(Duration::from_millis(*chance.pick(&[0, 2, 60_000])))
                 .open_files_max(8)
         })
         .disk_reserve_bytes(0)
+        .merge_threads(merge_threads)
         .tuning(|t| t.mapped_log(append_mode == AppendMode::Mapped))
         .background(background);
     (options, background)

@@ -52,6 +52,8 @@ const BESIDE_DESCRIPTORS: u64 = 20;
 const VALUE_SEGMENTS: u64 = 6;
 /// Threads of a store.
 const STORE_THREADS: u64 = 3;
+/// Of each thread that merges beyond the first: a window for each input, and a part.
+const MERGE_THREAD_BYTES: u64 = 4 << 20;
 
 /// The contents of a store, as far as its memory depends on them.
 #[derive(Clone, Copy)]
@@ -153,7 +155,8 @@ impl World {
     }
 
     fn options(&self) -> Options {
-        Options::default().memory_bytes((self.setting("mib", 4) * MIB) as usize).tuning(|t| {
+        let options = Options::default().memory_bytes((self.setting("mib", 4) * MIB) as usize);
+        options.merge_threads(self.setting("merge_threads", 1) as usize).tuning(|t| {
             t.part_bytes(self.setting("part_kib", 32 * KIB) * KIB)
                 .segment_bytes(self.setting("segment_mib", 64) * MIB)
                 .open_files_max(self.setting("files", 256) as usize)
@@ -777,6 +780,23 @@ fn a_store_has_three_threads_and_none_when_it_is_closed() {
     assert_eq!(report.get("threads_max"), before + 3 * STORE_THREADS);
     assert_eq!(report.get("threads_after"), before);
     assert_eq!(report.get("descriptors_after"), report.get("descriptors_before"));
+}
+
+#[test]
+fn a_store_has_as_many_threads_as_it_asks_for() {
+    let report = scenario("threads stores=2 merge_threads=3");
+    let before = report.get("threads_before");
+    assert_eq!(report.get("threads_max"), before + 2 * (STORE_THREADS + 2));
+    assert_eq!(report.get("threads_after"), before);
+}
+
+#[test]
+fn threads_that_merge_take_little_memory_each() {
+    let report = scenario("all-at-once mib=4 merge_threads=3 part_kib=256");
+    let promised =
+        memory_promised(&Load { parts: report.get("parts"), ..Load::of_mib(4) }) + 2 * MERGE_THREAD_BYTES;
+    let peak = report.get("peak_bytes");
+    assert!(peak <= promised, "{} KiB, and {} KiB are promised", peak >> 10, promised >> 10);
 }
 
 #[test]

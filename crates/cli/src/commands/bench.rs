@@ -34,6 +34,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         seconds: args.seconds,
         dir: args.dir.clone(),
         keep: args.keep,
+        ..BenchOptions::default()
     };
     let bar = progress::share_bar(name);
     let report = folddb_bench::run(name, &options, &mut |progress| show(&bar, progress))?;

@@ -15,8 +15,10 @@ use folddb_merge::plan::compact_plan;
 use folddb_merge::{Plan, RunSummary};
 
 use super::clean::clean_plan;
-use super::merge_job::{CompactProgress, MergeJob, contain, taken_in_bytes};
-use crate::background::merges::Turn;
+use super::merge_base::taken_in_bytes;
+use super::merge_job::{CompactProgress, MergeJob, contain, progress_of};
+use super::split::{End, Split};
+use crate::background::merges::{Next, Turn};
 use crate::background::state::Background;
 use crate::background::{dead_segments, hash_sweep, merge, scheduler};
 use crate::state::catalog::TableCore;
@@ -138,15 +140,20 @@ pub(crate) fn free_runs(
     if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
         return Err(damage.clone());
     }
-    let (jobs, plans) = background.merges.lock().take_all_of(table.id);
-    jobs.into_iter().for_each(|job| merge::give_back(background, job));
-    plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
+    let taken = background.merges.lock().take_all_of(table.id);
+    taken.jobs.into_iter().for_each(|job| merge::give_back(background, job));
+    taken.splits.iter().for_each(|split| merge::stop(background, split));
+    taken.plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
     Ok(merge::reserve(background, table, make))
 }
 
 /// Runs a merge to its end, or until `progress` stops it: then false.
 pub(crate) fn drive(background: &Background, mut job: MergeJob, progress: Report<'_>) -> Result<bool> {
     let engine = &background.engine;
+    if let Some(slice) = &job.slice {
+        let split = Arc::clone(&slice.split);
+        return drive_slices(background, &split, job, progress);
+    }
     loop {
         match contain(|| job.step(engine)) {
             Ok(true) => {
@@ -165,6 +172,62 @@ pub(crate) fn drive(background: &Background, mut job: MergeJob, progress: Report
             }
         }
     }
+}
+
+/// The same for a merge in slices, of which threads that merge may take some meanwhile.
+fn drive_slices(
+    background: &Background,
+    split: &Arc<Split>,
+    first: MergeJob,
+    progress: Report<'_>,
+) -> Result<bool> {
+    let engine = &background.engine;
+    let mut mine = Some(first);
+    loop {
+        let seen = engine.bell.count();
+        match mine.take().map_or_else(|| next_job(background, split), |job| Ok(Some(job)))? {
+            Some(job) => step_of_slice(background, job)?,
+            None => match split.end() {
+                Some(End::Complete) => {
+                    let _ = progress(progress_of(&split.base, &split.read_so_far()));
+                    return Ok(true);
+                }
+                Some(End::GivenUp(Some(error))) => return Err(error),
+                Some(End::GivenUp(None)) => {
+                    split.base.table.check_alive()?;
+                    engine.check_open()?;
+                    return Ok(false);
+                }
+                None => engine.bell.wait(seen, WAIT),
+            },
+        }
+        if progress(progress_of(&split.base, &split.read_so_far())).is_break() {
+            merge::stop(background, split);
+            return Ok(false);
+        }
+    }
+}
+
+/// What this caller does next of a merge in slices: none while other threads have all of it.
+fn next_job(background: &Background, split: &Arc<Split>) -> Result<Option<MergeJob>> {
+    let next = background.merges.lock().take_next_of(split);
+    match next {
+        Some(Next::Begun(job)) => Ok(Some(*job)),
+        Some(Next::Slice(slice)) => merge::slice_job(background, slice).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn step_of_slice(background: &Background, mut job: MergeJob) -> Result<()> {
+    match contain(|| job.step(&background.engine)) {
+        Ok(true) => _ = merge::finish_job(background, job),
+        Ok(false) => merge::keep(background, job),
+        Err(error) => {
+            merge::abandon_job(background, job, &error);
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// The progress while it waits.

@@ -77,7 +77,7 @@ pub fn compact_range(
             claim.has_inputs(&plan);
         }
         let job = merge::job_of_range(background, table, plan.clone(), step.range)?;
-        let output = job.run;
+        let output = job.base.run;
         let is_done = drive(background, job, progress)?;
         join(background, table, &plan, output)?;
         if step.is_last || !is_done {

@@ -14,13 +14,17 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::plan::{Reason, Way, joined_price, plan};
-use folddb_merge::{BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace};
+use folddb_merge::{
+    Borders, BottomRule, Counts, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace,
+};
 use folddb_rules::codec::KeyRange;
 use folddb_run::ReadMode;
 
 use super::clean::{Cleaner, clean_plan};
+use super::merge_base::{MergeBase, reaches_among_others, taken_in_bytes};
 use super::output::Output;
 use super::ranges::{gone, step_ranges};
+use super::split::{End, Slice, Split, borders_of};
 use crate::background::merge_job::MergeJob;
 use crate::background::merges::{Behind, Next, TableDebt, Turn};
 use crate::background::state::Background;
@@ -29,13 +33,13 @@ use crate::background::{
 };
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{install, old_snapshots};
-use crate::read::scan::run_cursor;
+use crate::read::scan::parts_cursor;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::key_range;
-use crate::state::view::RunView;
+use crate::state::view::{RunView, TableView};
 
 /// Plans what is due, and takes one step of the merge that writers need most: the one of the lowest
 /// tier. Small merges thus overtake big ones.
@@ -46,9 +50,17 @@ pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
     }
     plan_merges(background)?;
     let next = background.merges.lock().take_next();
-    let mut job = match next {
+    let job = match next {
         None => return Ok(None),
         Some(Next::Begun(job)) => *job,
+        Some(Next::Slice(slice)) => {
+            let table = Arc::clone(&slice.split.base.table);
+            match slice_job(background, slice) {
+                Ok(job) => job,
+                Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
+                Err(error) => return Err(error),
+            }
+        }
         Some(Next::Planned(table, plan)) => match job(background, &table, plan) {
             Ok(job) => job,
             Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
@@ -58,30 +70,33 @@ pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
             }
         },
     };
-    match merge_job::contain(|| job.step(engine)) {
+    take_step(background, job)
+}
+
+fn take_step(background: &Background, mut job: MergeJob) -> Result<Option<String>> {
+    let base = Arc::clone(&job.base);
+    match merge_job::contain(|| job.step(&background.engine)) {
         Ok(false) => {
-            let done = format!("a step of: {}", job.plan);
             keep(background, job);
-            Ok(Some(done))
+            Ok(Some(format!("a step of: {}", base.plan)))
         }
         Ok(true) => {
-            let done = format!("done: {}", job.plan);
-            finish_job(background, job);
-            Ok(Some(done))
+            let done = if finish_job(background, job) { "done" } else { "a slice of" };
+            Ok(Some(format!("{done}: {}", base.plan)))
         }
         Err(error) => {
-            let table = Arc::clone(&job.table);
             abandon_job(background, job, &error);
-            if table.check_alive().is_err() { Ok(Some(gone(&table))) } else { Err(error) }
+            if base.table.check_alive().is_err() { Ok(Some(gone(&base.table))) } else { Err(error) }
         }
     }
 }
 
-/// Keeps a merge until its next turn, unless a caller waits for its inputs.
-fn keep(background: &Background, job: MergeJob) {
+/// Keeps a merge until its next turn, unless it was given up meanwhile, or a caller waits for its
+/// inputs.
+pub(crate) fn keep(background: &Background, job: MergeJob) {
     {
         let mut merges = background.merges.lock();
-        if merges.compacted.get(&job.table.id) != Some(&Turn::Waits) {
+        if merges.compacted.get(&job.base.table.id) != Some(&Turn::Waits) && !job.is_stopped() {
             merges.waiting.push(job);
             return;
         }
@@ -89,38 +104,105 @@ fn keep(background: &Background, job: MergeJob) {
     give_back(background, job);
 }
 
-/// Gives up a merge between two steps. Installed parts stay; everything else that it has written is
-/// removed.
-pub fn give_back(background: &Background, mut job: MergeJob) {
-    let engine = &background.engine;
-    job.output.discard(engine);
-    release(background, job.table.id, &job.plan, Some(job.run));
-    engine.bell.ring();
+/// Gives up a merge between two steps; one in slices as a whole. Installed parts stay; everything
+/// else that it has written is removed.
+pub fn give_back(background: &Background, job: MergeJob) {
+    let_go(background, job, None);
+    background.engine.bell.ring();
 }
 
-pub(crate) fn finish_job(background: &Background, job: MergeJob) {
-    let engine = &background.engine;
-    let counts = job.step.counts();
-    job.table.repeats.note_merge(job.repeated, counts.bytes_in, counts.bytes_out);
-    engine.counters.merges.add(1);
-    engine.latencies.merge.note(job.took);
-    engine.counters.records_merged.add(job.step.counts().records_in);
-    engine.counters.fold_failures.add(job.step.counts().declined_failed);
-    engine.counters.records_expired.add(job.step.counts().expired);
-    engine.events.note(|| job.event());
-    job.cleaner.iter().for_each(Cleaner::finish);
-    let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
+/// Gives up a merge in slices, of which threads may run some: these end with their next step.
+pub(crate) fn stop(background: &Background, split: &Arc<Split>) {
+    stop_slices(background, split, None);
+    release_if_over(background, split);
+    background.engine.bell.ring();
+}
+
+fn stop_slices(background: &Background, split: &Arc<Split>, error: Option<&Error>) {
+    split.stop(error);
+    let waiting = background.merges.lock().take_slices_of(split);
+    for mut job in waiting {
+        job.output.discard(&background.engine);
+        let slice = job.slice.take();
+        drop(job); // and the files that it has read
+        slice.into_iter().for_each(|slice| leave(background, slice));
+    }
+}
+
+/// Gives up a merge whose slice or whole this is.
+fn let_go(background: &Background, mut job: MergeJob, error: Option<&Error>) {
+    job.output.discard(&background.engine);
+    let (base, slice) = (Arc::clone(&job.base), job.slice.take());
     drop(job); // and the files that it has read
-    release(background, table.id, &plan, Some(run));
-    note_overdue_of(background, &table);
-    engine.bell.ring();
+    match slice {
+        None => release(background, base.table.id, &base.plan, Some(base.run)),
+        Some(slice) => {
+            stop_slices(background, &slice.split, error);
+            leave(background, slice);
+        }
+    }
 }
 
-pub(crate) fn abandon_job(background: &Background, mut job: MergeJob, error: &Error) {
+/// A slice no longer runs; with the last one, the inputs are released.
+fn leave(background: &Background, slice: Slice) {
+    let split = Arc::clone(&slice.split);
+    drop(slice); // and the parts that it has not handed over
+    split.leave();
+    release_if_over(background, &split);
+}
+
+fn release_if_over(background: &Background, split: &Arc<Split>) {
+    if split.is_to_release() {
+        let base = &split.base;
+        background.merges.lock().splits.retain(|other| !Arc::ptr_eq(other, split));
+        release(background, base.table.id, &base.plan, Some(base.run));
+    }
+}
+
+/// Ends a merge that is done. False if it was a slice, and others are not done yet.
+pub(crate) fn finish_job(background: &Background, mut job: MergeJob) -> bool {
     let engine = &background.engine;
-    job.output.discard(engine);
-    release(background, job.table.id, &job.plan, Some(job.run));
-    give_up(background, job.table.id, error);
+    let (base, slice) = (Arc::clone(&job.base), job.slice.take());
+    job.cleaner.iter().for_each(Cleaner::finish);
+    let whole = (*job.step.counts(), job.took);
+    drop(job); // and the files that it has read
+    let Some(slice) = slice else {
+        note_done(engine, &base, base.plan.to_string(), whole);
+        release(background, base.table.id, &base.plan, Some(base.run));
+        note_overdue_of(background, &base.table);
+        engine.bell.ring();
+        return true;
+    };
+    let split = Arc::clone(&slice.split);
+    split.leave();
+    let is_last = split.is_to_release();
+    if is_last {
+        if matches!(split.end(), Some(End::Complete)) {
+            note_done(engine, &base, split.plan_text(), split.totals());
+        }
+        background.merges.lock().splits.retain(|other| !Arc::ptr_eq(other, &split));
+        release(background, base.table.id, &base.plan, Some(base.run));
+        note_overdue_of(background, &base.table);
+    }
+    engine.bell.ring(); // others may begin slices, or wait for the end
+    is_last
+}
+
+/// Counts a merge that is done.
+fn note_done(engine: &Engine, base: &MergeBase, plan: String, (counts, took): (Counts, Duration)) {
+    base.table.repeats.note_merge(base.repeated, counts.bytes_in, counts.bytes_out);
+    engine.counters.merges.add(1);
+    engine.latencies.merge.note(took);
+    engine.counters.records_merged.add(counts.records_in);
+    engine.counters.fold_failures.add(counts.declined_failed);
+    engine.counters.records_expired.add(counts.expired);
+    engine.events.note(|| merge_job::event_of(base, plan, &counts, took));
+}
+
+pub(crate) fn abandon_job(background: &Background, job: MergeJob, error: &Error) {
+    let table = job.base.table.id;
+    let_go(background, job, Some(error));
+    give_up(background, table, error);
 }
 
 /// A damaged table is left alone, and does not block other tables.
@@ -289,6 +371,9 @@ fn note_plan(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Res
         return joined;
     }
     background.merges.lock().planned.push((Arc::clone(table), plan));
+    if engine.options.merge_threads > 1 {
+        engine.bell.ring(); // other threads that merge may be asleep
+    }
     Ok(())
 }
 
@@ -349,14 +434,15 @@ pub fn damage_met(background: &Background) -> Vec<String> {
 /// Forgets the merges of a dropped table, and its files.
 pub fn forget_table(background: &Background, table: &TableCore) {
     let engine = &background.engine;
-    let (jobs, _) = {
+    let taken = {
         let mut merges = background.merges.lock();
         merges.busy.retain(|(id, _)| *id != table.id);
         merges.rest(table.id, None);
         merges.given_up.remove(&table.id);
         merges.take_all_of(table.id)
     };
-    for mut job in jobs {
+    taken.splits.iter().for_each(|split| split.stop(None));
+    for mut job in taken.jobs {
         job.output.discard(engine);
     }
     for file in table.part_files().values() {
@@ -380,11 +466,12 @@ pub fn forget_table(background: &Background, table: &TableCore) {
 /// Gives up all merges, since the store is closed.
 pub fn abandon_merges(background: &Background) {
     let engine = &background.engine;
-    let jobs = {
+    let (jobs, splits) = {
         let mut merges = background.merges.lock();
         merges.planned.clear();
-        std::mem::take(&mut merges.waiting)
+        (std::mem::take(&mut merges.waiting), std::mem::take(&mut merges.splits))
     };
+    splits.iter().for_each(|split| split.stop(None));
     for mut job in jobs {
         job.output.discard(engine);
     }
@@ -409,8 +496,37 @@ pub(crate) fn job_of_range(
 fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan, range: KeyRange) -> Result<MergeJob> {
     let engine = &background.engine;
     table.check_alive()?;
-    let run = RunId(engine.numbers.take().0);
     let view = table.view();
+    let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
+    let base = Arc::new(base_of(engine, table, &view, plan, &range));
+    let cleaner = if range == KeyRange::all() { Cleaner::of(table, &base.plan) } else { None };
+    let is_cut = range == KeyRange::all() && cleaner.is_none();
+    let borders = if is_cut { borders_of(engine, &base, &inputs) } else { Borders::default() };
+    if borders.slices() == 1 {
+        let job = job_of(engine, Arc::clone(&base), None, range)?;
+        background.merges.lock().busy.insert((table.id, base.run));
+        return Ok(MergeJob { cleaner, ..job });
+    }
+    let split = Split::of(Arc::clone(&base), borders, engine.options.merge_threads);
+    let slice = split.begin().ok_or_else(|| Error::invalid("no slice of a merge may begin"))?;
+    let range = slice.range();
+    let job = job_of(engine, base, Some(slice), range)?;
+    let mut merges = background.merges.lock();
+    merges.busy.insert((table.id, split.base.run));
+    merges.splits.push(split);
+    drop(merges);
+    engine.bell.ring(); // its other slices may begin
+    Ok(job)
+}
+
+/// What is the same for all keys of a merge of the runs that this view has.
+fn base_of(
+    engine: &Engine,
+    table: &Arc<TableCore>,
+    view: &TableView,
+    plan: Plan,
+    range: &KeyRange,
+) -> MergeBase {
     let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
     let times = clock::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
     // Boundaries are read after the inputs are fixed: a later snapshot is above all of them, or
@@ -420,45 +536,72 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan, range: Ke
     let (min_seq, max_seq) =
         seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
     let age = inputs.iter().map(|run| run.age).min().unwrap_or(plan.target_age);
-    let mut files = Vec::new();
-    let mut cursors = Vec::new();
-    for run in &inputs {
-        let mut cursor = run_cursor(table, run, &mut files, Direction::Forward, ReadMode::ReadAhead);
+    let range_deletes = step_ranges(view, install::flushed_seq(engine, table));
+    let keep_seqs = table.keeps_past
+        || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq)
+        || reaches_among_others(view, &plan.inputs, min_seq, max_seq);
+    let parts = inputs.iter().flat_map(|run| &run.parts);
+    let met = parts.filter(|part| key_range::meets(range, &table.rules.order, part));
+    MergeBase {
+        table: Arc::clone(table),
+        run: RunId(engine.numbers.take().0),
+        age,
+        keep_seqs,
+        times,
+        repeated: if keep_seqs { 0.0 } else { plan.repeated },
+        range_deletes,
+        boundaries,
+        bytes_total: met.map(|part| taken_in_bytes(part.file.part.facts())).sum(),
+        plan,
+    }
+}
+
+/// The work of a slice that has begun; if it cannot be set up, its merge is given up.
+pub(crate) fn slice_job(background: &Background, slice: Slice) -> Result<MergeJob> {
+    let (split, range) = (Arc::clone(&slice.split), slice.range());
+    let base = Arc::clone(&split.base);
+    merge_job::contain(|| job_of(&background.engine, base, Some(slice), range)).inspect_err(|error| {
+        stop_slices(background, &split, Some(error));
+        split.leave();
+        release_if_over(background, &split);
+        give_up(background, split.base.table.id, error);
+        background.engine.bell.ring();
+    })
+}
+
+/// The work of a merge in a range of its keys, or in all of them.
+fn job_of(engine: &Engine, base: Arc<MergeBase>, slice: Option<Slice>, range: KeyRange) -> Result<MergeJob> {
+    let table = Arc::clone(&base.table);
+    let (order, view) = (&table.rules.order, table.view());
+    let (mut files, mut cursors) = (Vec::new(), Vec::new());
+    for run in view.runs.iter().filter(|run| base.plan.inputs.contains(&run.id)) {
+        // Without a slice, it may have to look at the key after its range.
+        let parts = match &slice {
+            Some(_) => run.parts_between(order, key_range::bounds(&range)),
+            None => &run.parts[..],
+        };
+        let mut cursor = parts_cursor(&table, parts, &mut files, Direction::Forward, ReadMode::ReadAhead);
         cursor.seek(key_range::bounds(&range).0)?;
         cursors.push(cursor);
     }
-    let range_deletes = step_ranges(&view, install::flushed_seq(engine, table));
     let rules = StepRules {
-        order: table.rules.order.clone(),
+        order: order.clone(),
         fold: table.rules.fold.clone(),
-        boundaries: boundaries.clone(),
-        range_deletes: range_deletes.clone(),
-        bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
+        boundaries: base.boundaries.clone(),
+        range_deletes: base.range_deletes.clone(),
+        bottom: if base.plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
     };
-    let keep_seqs = table.keeps_past
-        || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq)
-        || merge_job::reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
-    background.merges.lock().busy.insert((table.id, run));
-    let parts = inputs.iter().flat_map(|run| &run.parts);
-    let met = parts.filter(|part| key_range::meets(&range, &table.rules.order, part));
-    let bytes_total = met.map(|part| merge_job::taken_in_bytes(part.file.part.facts())).sum();
-    let is_whole = range == KeyRange::all();
-    let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
+    let stream = KWay::new(order.clone(), Direction::Forward, 0, cursors);
+    let shape = (base.keep_seqs, base.plan.is_bottom, base.times);
     Ok(MergeJob {
-        table: Arc::clone(table),
-        repeated: if keep_seqs { 0.0 } else { plan.repeated },
-        run,
-        age,
-        step: FoldStep::new(stream, rules).with_times(times).ending(&table.rules.order, range.high.clone()),
-        cleaner: if is_whole { Cleaner::of(table, &plan) } else { None },
-        range,
-        output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), SpaceUser::Merge),
-        range_deletes,
-        boundaries,
-        bytes_total,
+        step: FoldStep::new(stream, rules).with_times(base.times).ending(order, range.high.clone()),
+        cleaner: None,
+        output: Output::new(engine, &table, shape, SpaceUser::Merge),
         took: Duration::ZERO,
+        range,
+        slice,
         files,
-        plan,
+        base,
     })
 }
 

@@ -8,15 +8,19 @@ use folddb_base::{Error, TableId};
 use folddb_merge::Plan;
 use folddb_merge::plan::Reason;
 
-use crate::background::merge_job;
+use crate::background::merge_base;
 use crate::background::merge_job::MergeJob;
+use crate::background::split::{Slice, Split};
 use crate::state::catalog::TableCore;
 
 /// The merges of a store.
 #[derive(Default)]
 pub struct Merges {
-    /// Begun, and to be resumed: at most one per tier, since each holds memory for every input.
+    /// Begun, and to be resumed: for each thread at most one per tier, since each holds memory for
+    /// every input.
     pub waiting: Vec<MergeJob>,
+    /// Those in slices, from their first slice to their last.
+    pub splits: Vec<Arc<Split>>,
     /// Planned, with their inputs reserved, and not begun.
     pub planned: Vec<(Arc<TableCore>, Plan)>,
     pub busy: HashSet<(TableId, RunId)>,
@@ -35,25 +39,34 @@ pub struct Merges {
 }
 
 impl Merges {
-    /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so
-    /// that there are never more begun than tiers, even with many tables to merge.
+    /// Takes the merge of the lowest tier. In a tier, those that are begun come before others, so
+    /// that each thread never begins more than there are tiers, even with many tables to merge; and
+    /// slices of a merge that may begin before those that have begun, so that several run at once.
+    /// What has begun takes turns.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
-        let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
-        let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
-        let lower = |planned: usize, begun: usize| {
-            self.planned[planned].1.target_tier < self.waiting[begun].plan.target_tier
-        };
-        match (begun, planned) {
-            (Some(begun), Some(planned)) if !lower(planned, begun) => {
-                Some(Next::Begun(Box::new(self.waiting.swap_remove(begun))))
-            }
-            (_, Some(planned)) => {
-                let (table, plan) = self.planned.remove(planned);
+        let slices = (0..self.splits.len()).filter(|&index| self.splits[index].may_begin());
+        let slices = slices.map(|index| (self.splits[index].base.plan.target_tier, 0, index));
+        let begun =
+            (0..self.waiting.len()).map(|index| (self.waiting[index].base.plan.target_tier, 1, index));
+        let planned = (0..self.planned.len()).map(|index| (self.planned[index].1.target_tier, 2, index));
+        match slices.chain(begun).chain(planned).min()? {
+            (_, 0, index) => self.splits[index].begin().map(Next::Slice),
+            (_, 1, index) => Some(Next::Begun(Box::new(self.waiting.remove(index)))),
+            (_, _, index) => {
+                let (table, plan) = self.planned.remove(index);
                 Some(Next::Planned(table, plan))
             }
-            (Some(begun), None) => Some(Next::Begun(Box::new(self.waiting.swap_remove(begun)))),
-            (None, None) => None,
         }
+    }
+
+    /// Takes the next thing to do for one merge in slices.
+    pub(crate) fn take_next_of(&mut self, split: &Arc<Split>) -> Option<Next> {
+        if let Some(slice) = split.begin() {
+            return Some(Next::Slice(slice));
+        }
+        let is_of = |job: &MergeJob| job.slice.as_ref().is_some_and(|slice| Arc::ptr_eq(&slice.split, split));
+        let index = self.waiting.iter().position(is_of)?;
+        Some(Next::Begun(Box::new(self.waiting.remove(index))))
     }
 
     /// Notes whether more may become due for an examined table, and whether time alone may cause
@@ -71,17 +84,36 @@ impl Merges {
 
     /// Whether a running or planned merge uncovers dead values.
     pub(crate) fn uncovers_values(&self) -> bool {
-        let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
+        let begun =
+            self.waiting.iter().map(|job| &job.base).chain(self.splits.iter().map(|split| &split.base));
+        let plans = begun.map(|base| &base.plan).chain(self.planned.iter().map(|(_, plan)| plan));
         plans.map(|plan| plan.reason).any(|reason| matches!(reason, Reason::HiddenValues(_)))
     }
 
-    /// Takes out the begun and the planned merges of a table.
-    pub(crate) fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
-        let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.table.id == table);
-        let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
-        (self.waiting, self.planned) = (waiting, planned);
-        (jobs, plans.into_iter().map(|(_, plan)| plan).collect())
+    /// Takes out the slices of a merge that no thread works on.
+    pub(crate) fn take_slices_of(&mut self, split: &Arc<Split>) -> Vec<MergeJob> {
+        let is_of = |job: &MergeJob| job.slice.as_ref().is_some_and(|slice| Arc::ptr_eq(&slice.split, split));
+        let (slices, waiting) = self.waiting.drain(..).partition(is_of);
+        self.waiting = waiting;
+        slices
     }
+
+    /// Takes out the merges of a table that no thread works on.
+    pub(crate) fn take_all_of(&mut self, table: TableId) -> Taken {
+        let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.base.table.id == table);
+        let (splits, others) = self.splits.drain(..).partition(|split| split.base.table.id == table);
+        let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
+        (self.waiting, self.splits, self.planned) = (waiting, others, planned);
+        Taken { jobs, splits, plans: plans.into_iter().map(|(_, plan)| plan).collect() }
+    }
+}
+
+/// The merges of a table, taken out: what is begun, those in slices (some may have slices that run),
+/// and what is planned.
+pub(crate) struct Taken {
+    pub(crate) jobs: Vec<MergeJob>,
+    pub(crate) splits: Vec<Arc<Split>>,
+    pub(crate) plans: Vec<Plan>,
 }
 
 impl Merges {
@@ -100,7 +132,7 @@ impl Merges {
             }
             tiers[at].runs += 1;
             tiers[at].bytes +=
-                run.parts.iter().map(|part| merge_job::taken_in_bytes(part.file.part.facts())).sum::<u64>();
+                run.parts.iter().map(|part| merge_base::taken_in_bytes(part.file.part.facts())).sum::<u64>();
         }
         tiers
     }
@@ -148,6 +180,8 @@ pub struct TableDebt {
 /// The next thing to do.
 pub enum Next {
     Begun(Box<MergeJob>),
+    /// Another slice of a merge that is begun.
+    Slice(Slice),
     Planned(Arc<TableCore>, Plan),
 }
 

@@ -1,6 +1,6 @@
 //! What the threads do for a store: one keeps the log ready, so that no commit waits for a file;
-//! one flushes; one merges, and reclaims between the steps of merges. The threads belong to a pool,
-//! which the store may share with others. With `BackgroundWork::Manual` there are none, and the
+//! one flushes; one or more merge, and the first of these reclaims between its steps of merges. The
+//! threads belong to a pool, which the store may share with others. With `BackgroundWork::Manual` there are none, and the
 //! caller takes single steps.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use folddb_host::{heap, priority};
 use crate::background::scheduler::JOURNAL_TICK;
 use crate::background::state::Background;
 use crate::background::{log, scheduler};
-use crate::shared::pool::{IDLE_TICK, JOURNAL, Lanes, Pool, Seat, Spawn, Turn};
+use crate::shared::pool::{IDLE_TICK, JOURNAL, Lanes, Pool, Seat, Spawn, Turn, Work};
 use crate::state::debt::Worker;
 use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
@@ -67,16 +67,25 @@ impl Workers {
 fn lanes(background: &Arc<Background>) -> Lanes {
     let engine = Arc::clone(&background.engine);
     let mut last = LastTurn::default();
-    let work = |work: Worker| {
+    let merges = engine.options.merge_threads;
+    let work = |duty: Duty| {
         let background = Arc::clone(background);
         let mut failed = None;
-        move || work_turn(&background, work, &mut failed)
+        Box::new(move || work_turn(&background, duty, &mut failed)) as Work
     };
-    [
-        Box::new(move || journal_turn(&engine, &mut last)),
-        Box::new(work(Worker::Flush)),
-        Box::new(work(Worker::Merge)),
-    ]
+    let first = [Box::new(move || journal_turn(&engine, &mut last)) as Work, work(Duty::Flush)];
+    let merging =
+        (0..merges.max(1)).map(|nth| work(if nth == 0 { Duty::MergeAndReclaim } else { Duty::Merge }));
+    first.into_iter().chain(merging).collect()
+}
+
+/// What a thread does besides keeping the log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    Flush,
+    /// One thread reclaims, whose steps would only wait for one another.
+    MergeAndReclaim,
+    Merge,
 }
 
 /// The state of the log when it was last examined.
@@ -122,7 +131,7 @@ fn reads(engine: &Engine) -> u64 {
 pub type Failed = (u64, Duration);
 
 /// One turn of the thread that flushes or merges. Tests take the turns of a store without threads.
-pub fn work_turn(background: &Background, work: Worker, failed: &mut Option<Failed>) -> Turn {
+pub fn work_turn(background: &Background, duty: Duty, failed: &mut Option<Failed>) -> Turn {
     let engine = &background.engine;
     if engine.health.is_closed() {
         return Turn::Idle(IDLE_TICK);
@@ -136,14 +145,15 @@ pub fn work_turn(background: &Background, work: Worker, failed: &mut Option<Fail
     }
     *failed = None;
     let due = engine.shared.throttle.due();
-    if work == Worker::Merge && !due.is_zero() {
+    if duty != Duty::Flush && !due.is_zero() {
         return Turn::Idle(due.min(IDLE_TICK));
     }
-    let done = match work {
-        Worker::Merge => scheduler::merge_and_reclaim(background),
-        work => scheduler::contained(background, work),
+    let done = match duty {
+        Duty::Flush => scheduler::contained(background, Worker::Flush),
+        Duty::MergeAndReclaim => scheduler::merge_and_reclaim(background),
+        Duty::Merge => scheduler::contained(background, Worker::Merge),
     };
-    if work == Worker::Merge {
+    if duty != Duty::Flush {
         engine.events.hand_on(&engine.health); // not the flush worker: memory waits for that
     }
     match done {

@@ -568,7 +568,7 @@ pub fn run_cursor(
 }
 
 /// The same over some of its parts, which follow one another.
-fn parts_cursor(
+pub(crate) fn parts_cursor(
     table: &TableCore,
     parts: &[PartView],
     files: &mut Vec<Arc<PartFile>>,

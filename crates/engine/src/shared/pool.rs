@@ -1,7 +1,7 @@
 //! The background threads of one store, or of several that take turns: one keeps logs ready, one
-//! flushes, one merges. A store enters with the work of each of the three, one step at a time; a
-//! thread visits all stores in turn, and sleeps when none has work. The first to enter starts the
-//! threads; they end when the last has left.
+//! flushes, the others merge. A store enters with the work of each, one step at a time; a thread
+//! visits all stores in turn, and sleeps when none has work. The first to enter starts the threads,
+//! one that has work for more of them starts the rest; they end when the last has left.
 //!
 //! ```text
 //!   lock     guards                                     held while
@@ -47,11 +47,10 @@ impl Turn {
 /// What a thread does for a store: one step.
 pub type Work = Box<dyn FnMut() -> Turn + Send>;
 
-/// What the three threads do for a store: the first keeps its log, the second flushes, the third
-/// merges.
-pub type Lanes = [Work; 3];
+/// What the threads do for a store: the first keeps its log, the second flushes, all others merge.
+pub type Lanes = Vec<Work>;
 
-/// The names of the threads; commits wait for the first.
+/// The names of the threads; commits wait for the first, and those of the last one are many.
 const LANES: [&str; 3] = [JOURNAL, "folddb-flush", "folddb-merge"];
 pub const JOURNAL: &str = "folddb-journal";
 
@@ -84,14 +83,15 @@ impl Members {
 
 /// The place of a store in a pool.
 pub struct Seat {
-    lanes: [Mutex<Option<Work>>; 3],
+    lanes: Vec<Mutex<Option<Work>>>,
 }
 
 impl Seat {
     /// Takes a turn, unless the store has left. Work that panics gets no more turns: the threads
     /// also serve other stores.
     fn turn(&self, lane: usize) -> Turn {
-        let mut slot = self.lanes[lane].lock();
+        let Some(slot) = self.lanes.get(lane) else { return Turn::Idle(IDLE_TICK) };
+        let mut slot = slot.lock();
         let Some(work) = slot.as_mut() else { return Turn::Idle(IDLE_TICK) };
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             *slot = None;
@@ -115,29 +115,28 @@ impl Pool {
         lanes: Lanes,
         spawn: &mut Spawn<'_>,
     ) -> Result<Arc<Seat>, (&'static str, std::io::Error)> {
-        let seat = Arc::new(Seat { lanes: lanes.map(|work| Mutex::new(Some(work))) });
+        let lanes: Vec<_> = lanes.into_iter().map(|work| Mutex::new(Some(work))).collect();
+        let seat = Arc::new(Seat { lanes });
         let mut members = self.members.lock();
         let seats = members.seats.iter().cloned().chain([Arc::clone(&seat)]).collect();
         members.seats = Arc::new(seats);
-        if !members.threads.is_empty() {
-            drop(members);
-            self.bell.ring();
-            return Ok(seat);
+        if members.threads.is_empty() {
+            members.is_over = Arc::default();
         }
-        members.is_over = Arc::default();
-        for (lane, name) in LANES.into_iter().enumerate() {
+        for lane in members.threads.len()..seat.lanes.len() {
             let (pool, is_over) = (Arc::clone(self), Arc::clone(&members.is_over));
+            let name = LANES[lane.min(LANES.len() - 1)];
             match spawn(name, Box::new(move || pool.work(lane, &is_over))) {
                 Ok(thread) => members.threads.push(thread),
                 Err(error) => {
-                    members.seats = Arc::default();
-                    let started = members.end();
                     drop(members);
-                    self.wait_for_end(started);
+                    self.leave(&seat);
                     return Err((name, error));
                 }
             }
         }
+        drop(members);
+        self.bell.ring();
         Ok(seat)
     }
 
@@ -148,7 +147,7 @@ impl Pool {
         members.seats = Arc::new(seats);
         let ended = if members.seats.is_empty() { members.end() } else { Vec::new() };
         drop(members);
-        let work = seat.lanes.each_ref().map(|lane| lane.lock().take());
+        let work: Vec<_> = seat.lanes.iter().map(|lane| lane.lock().take()).collect();
         drop(work);
         self.wait_for_end(ended);
     }

@@ -31,6 +31,37 @@ impl PerWorker {
     }
 }
 
+/// How many threads are taking a step of a merge.
+#[derive(Debug, Default)]
+pub struct Merging(AtomicU64);
+
+/// One of them.
+pub struct MergingNow<'a> {
+    all: &'a AtomicU64,
+    at_once: u64,
+}
+
+impl Merging {
+    /// A step begins; it ends when the result is dropped.
+    pub fn begin(&self) -> MergingNow<'_> {
+        MergingNow { all: &self.0, at_once: self.0.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+}
+
+impl MergingNow<'_> {
+    /// How many there were when it began, itself included: all merges together are about as many
+    /// times as fast as this one.
+    pub fn at_once(&self) -> u64 {
+        self.at_once
+    }
+}
+
+impl Drop for MergingNow<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The backlog: increased by writers, reduced by background work, watched by both.
 #[derive(Debug, Default)]
 pub struct Debt {
@@ -49,8 +80,10 @@ pub struct Debt {
     pub reclaim_bytes_per_s: Rate,
     /// How fast flushes have lately been, in bytes of memtable a second.
     pub flush_bytes_per_s: Rate,
-    /// How fast merges have lately been, in bytes read a second.
+    /// How fast merges have lately been, all together, in bytes read a second.
     pub merge_bytes_per_s: Rate,
+    /// How many threads merge at this moment.
+    pub merging: Merging,
     /// Flushes that have begun, failed ones too.
     pub flushes_begun: AtomicU64,
     /// How many had begun when the last flush that failed for lack of space began.

@@ -44,7 +44,7 @@ pub struct Shares {
 impl Shares {
     pub fn of(options: &Options, max_bytes: u64) -> Shares {
         let memtables_bytes = options.memtables_bytes_max() as u64;
-        let parts_bytes = options.part_bytes.saturating_mul(options.merge_factor as u64 + 1);
+        let parts_bytes = options.part_bytes.saturating_mul(options.parts_of_merges());
         Shares {
             flush_bytes: memtables_bytes / 2 * 5 + (256 << 10),
             segment_bytes: options.segment_bytes,

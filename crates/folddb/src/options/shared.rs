@@ -8,8 +8,8 @@ use folddb_engine::shared::Shared as EngineShared;
 /// Open files of idle runs, over all stores.
 const OPEN_FILES_MAX: usize = 256;
 
-/// A budget of memory, a cache, three background threads, and a limit on what they write, for all
-/// stores that are opened with it ([`Options::shared`](crate::Options::shared)). A store that is
+/// A budget of memory, a cache, background threads, and a limit on what they write, for all stores
+/// that are opened with it ([`Options::shared`](crate::Options::shared)). A store that is
 /// opened without it has its own.
 ///
 /// Cheap to clone. A closed store releases its share; the threads end with the last store. A

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_engine::background::workers::work_turn;
+use folddb_engine::background::workers::{Duty, work_turn};
 use folddb_engine::shared::Shared as EngineShared;
 use folddb_engine::shared::pool::Turn;
 use folddb_engine::shared::throttle::Throttle;
-use folddb_engine::state::debt::Worker;
 use folddb_host::clock::Clock;
 use folddb_host::sync::Mutex;
 
@@ -69,7 +68,7 @@ fn written(store: &Store) -> u64 {
 
 /// Takes turns of the thread that flushes until nothing is left to do.
 fn flush_all(store: &Store) {
-    while work_turn(store.background(), Worker::Flush, &mut None) == Turn::Done {}
+    while work_turn(store.background(), Duty::Flush, &mut None) == Turn::Done {}
 }
 
 /// Takes turns of the thread that merges until nothing is left to do, and lets time pass when it
@@ -79,7 +78,7 @@ fn merge_all(store: &Store, shared: &Shared, clock: &ByHand) -> (u64, f64) {
     loop {
         let (so_far, now) = (written(store) - before, clock.monotonic());
         let due = shared.engine.throttle.due();
-        match work_turn(store.background(), Worker::Merge, &mut failed) {
+        match work_turn(store.background(), Duty::MergeAndReclaim, &mut failed) {
             Turn::Done => {
                 let may = now.as_secs_f64() * BYTES_PER_S as f64 + 1.0;
                 assert!(so_far as f64 <= may, "{so_far} bytes before a step after {now:?}");

@@ -41,6 +41,27 @@ impl Counts {
         let gone = self.folded + self.shadowed + self.range_deleted + self.dropped;
         self.records_in == self.records_out + gone
     }
+
+    /// These, and those of another range of keys.
+    pub fn and(&self, other: &Counts) -> Counts {
+        Counts {
+            records_in: self.records_in + other.records_in,
+            records_out: self.records_out + other.records_out,
+            folded: self.folded + other.folded,
+            shadowed: self.shadowed + other.shadowed,
+            range_deleted: self.range_deleted + other.range_deleted,
+            dropped: self.dropped + other.dropped,
+            expired: self.expired + other.expired,
+            keys_in: self.keys_in + other.keys_in,
+            keys_out: self.keys_out + other.keys_out,
+            bytes_in: self.bytes_in + other.bytes_in,
+            bytes_out: self.bytes_out + other.bytes_out,
+            deletes_out: self.deletes_out + other.deletes_out,
+            declined_by_form: self.declined_by_form + other.declined_by_form,
+            declined_fold_missing: self.declined_fold_missing + other.declined_fold_missing,
+            declined_failed: self.declined_failed + other.declined_failed,
+        }
+    }
 }
 
 /// One line, for people.

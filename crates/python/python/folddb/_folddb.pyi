@@ -91,6 +91,7 @@ class _Settings(TypedDict, total=False):
     folds: Iterable[CustomFold]
     on_event: Callable[[_Event], object]
     shared: Shared
+    merge_threads: int
     merge_factor: int
     background_nice: int
     part_bytes: int

@@ -145,7 +145,7 @@ impl Player {
             Some(neighbor) => options.shared(neighbor.shared()),
             None => options,
         };
-        with_customs(self.with_ages(options))
+        with_customs(self.with_ages(self.with_threads(options)))
     }
 
     /// A host replaces the files, too, so a player with a clock of its own is on real ones.
@@ -234,6 +234,24 @@ impl Player {
 }
 
 impl Player {
+    /// These options, with the number of threads that merge. It follows from the settings, too. With
+    /// background work by hand it is how many slices of a merge take turns; merges of these small
+    /// stores are cut where they can be, or as they would be in large ones.
+    ///
+    /// ```text
+    ///   written                       as many as the merge factor, slices of a kilobyte
+    ///   mapped, merge factor odd      two, slices of a part
+    ///   mapped, merge factor even     one
+    /// ```
+    fn with_threads(&self, options: Options) -> Options {
+        let factor = self.settings.merge_factor;
+        match self.settings.append_mode {
+            AppendMode::Written => options.merge_threads(factor).tuning(|t| t.slice_bytes(1 << 10)),
+            _ if factor.is_multiple_of(2) => options,
+            _ => options.merge_threads(2),
+        }
+    }
+
     /// These options, with the ages that this player gives to snapshots and deletes. They follow
     /// from its settings, so that it takes no draw from any seed.
     ///

@@ -8,8 +8,8 @@ fn a_thread_that_cannot_be_started_leaves_the_store_free() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
     open::create(&path, &Options::default()).unwrap();
-    for started in 0..3 {
-        let background = Arc::new(open::open(&path, Options::default()).unwrap());
+    for started in 0..4 {
+        let background = Arc::new(open::open(&path, Options::default().merge_threads(2)).unwrap());
         let mut left = started;
         let outcome = Workers::start_by(&background, &mut |name, run| match left {
             0 => Err(std::io::ErrorKind::WouldBlock.into()),

@@ -12,7 +12,7 @@ fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> std::io::Result<thread::J
 
 /// A store with one step of work for each time that it rings.
 fn lanes(owed: &Arc<AtomicUsize>, done: &Arc<AtomicUsize>, inside: &Arc<AtomicUsize>) -> Lanes {
-    std::array::from_fn(|lane| {
+    let lane = |lane| {
         let (owed, done, inside) = (Arc::clone(owed), Arc::clone(done), Arc::clone(inside));
         Box::new(move || {
             inside.fetch_add(1, Ordering::SeqCst);
@@ -24,7 +24,8 @@ fn lanes(owed: &Arc<AtomicUsize>, done: &Arc<AtomicUsize>, inside: &Arc<AtomicUs
             inside.fetch_sub(1, Ordering::SeqCst);
             if did { Turn::Done } else { Turn::Idle(IDLE_TICK) }
         }) as Work
-    })
+    };
+    (0..4).map(lane).collect()
 }
 
 #[test]

@@ -8,13 +8,18 @@ fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> std::io::Result<thread::J
 
 /// Lanes that count their turns, and always have work.
 fn counting(turns: &Arc<AtomicUsize>) -> Lanes {
-    std::array::from_fn(|_| {
+    lanes_that_count(turns, 3)
+}
+
+fn lanes_that_count(turns: &Arc<AtomicUsize>, count: usize) -> Lanes {
+    let lane = || {
         let turns = Arc::clone(turns);
         Box::new(move || {
             turns.fetch_add(1, Ordering::Relaxed);
             Turn::Done
         }) as Work
-    })
+    };
+    (0..count).map(|_| lane()).collect()
 }
 
 fn wait_for(what: impl Fn() -> bool) {
@@ -62,17 +67,50 @@ fn what_comes_next_is_the_soonest_of_all() {
 fn work_that_panics_ends_alone() {
     let pool = Arc::new(Pool::default());
     let (turns, panicked) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
-    let lanes = std::array::from_fn(|_| {
+    let lanes = (0..3).map(|_| {
         let panicked = Arc::clone(&panicked);
         Box::new(move || -> Turn {
             panicked.fetch_add(1, Ordering::Relaxed);
             panic!("on purpose")
         }) as Work
     });
+    let lanes = lanes.collect();
     let panics = pool.enter(lanes, &mut spawn).unwrap();
     let goes_on = pool.enter(counting(&turns), &mut spawn).unwrap();
     wait_for(|| turns.load(Ordering::Relaxed) > 100);
     pool.leave(&panics);
     pool.leave(&goes_on);
     assert!(panicked.load(Ordering::Relaxed) <= 3, "each lane has one turn");
+}
+
+/// The pool grows with the store that has work for the most threads, and none of them is lost when
+/// that store leaves before others.
+#[test]
+fn a_store_with_work_for_more_threads_starts_them() {
+    let pool = Arc::new(Pool::default());
+    let turns: [Arc<AtomicUsize>; 2] = Default::default();
+    let few = pool.enter(lanes_that_count(&turns[0], 3), &mut spawn).unwrap();
+    let many = pool.enter(lanes_that_count(&turns[1], 5), &mut spawn).unwrap();
+    assert_eq!(pool.members.lock().threads.len(), 5);
+    wait_for(|| turns.iter().all(|turns| turns.load(Ordering::Relaxed) > 100));
+    pool.leave(&many);
+    let goes_on = turns[0].load(Ordering::Relaxed);
+    wait_for(|| turns[0].load(Ordering::Relaxed) > goes_on + 100);
+    pool.leave(&few);
+    assert!(pool.members.lock().threads.is_empty());
+}
+
+/// A store for which a further thread cannot be started has not entered; the others go on.
+#[test]
+fn a_thread_that_cannot_be_started_stops_no_other_store() {
+    let pool = Arc::new(Pool::default());
+    let turns: [Arc<AtomicUsize>; 2] = Default::default();
+    let goes_on = pool.enter(counting(&turns[0]), &mut spawn).unwrap();
+    let refused =
+        pool.enter(lanes_that_count(&turns[1], 4), &mut |_, _| Err(std::io::ErrorKind::WouldBlock.into()));
+    assert_eq!(refused.err().map(|(name, _)| name), Some("folddb-merge"));
+    let [before, gone] = turns.each_ref().map(|turns| turns.load(Ordering::Relaxed));
+    wait_for(|| turns[0].load(Ordering::Relaxed) > before + 100);
+    assert_eq!(turns[1].load(Ordering::Relaxed), gone);
+    pool.leave(&goes_on);
 }

@@ -50,8 +50,9 @@ public final class Options {
      * Sets one setting by its name in Rust: sizes are in bytes, times in milliseconds, and {@code
      * none} is no bound. {@code memory_bytes}, {@code disk_bytes_max}, {@code disk_reserve_bytes},
      * {@code snapshot_age_max_ms}, {@code deletes_age_max_ms}, {@code durability}, {@code
-     * background}, {@code merge_factor}, {@code background_nice}, {@code part_bytes}, {@code
-     * open_files_max}, {@code segment_bytes}. A wrong name or value is refused when a store is opened.
+     * background}, {@code merge_threads}, {@code merge_factor}, {@code background_nice}, {@code
+     * part_bytes}, {@code open_files_max}, {@code segment_bytes}. A wrong name or value is refused
+     * when a store is opened.
      *
      * @param name the name
      * @param value the value
