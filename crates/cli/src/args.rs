@@ -95,7 +95,7 @@ pub(crate) enum Verb {
     Alter(AlterArgs),
     /// List the tables of a store
     Tables(StoreArgs),
-    /// Fold rows of files (CSV, TSV, NDJSON; gzip; `-` is stdin) into a table
+    /// Fold rows of files (CSV, JSON, logs, ...; packed or not; `-` is stdin) into a table
     ///
     /// Each row is folded into the value of its key. The store notes how far each file is in,
     /// together with its rows: after an import that was interrupted the same command goes on where

@@ -10,6 +10,7 @@ pub(crate) mod table;
 pub(crate) mod value;
 pub(crate) mod tiers;
 pub(crate) mod plot;
+pub(crate) mod steps;
 pub(crate) mod sorted;
 pub(crate) mod picture;
 pub(crate) mod spread;

@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
@@ -19,6 +21,9 @@ use crate::interrupt;
 use crate::pipe::Paged;
 use crate::zones;
 
+/// How often Ctrl-C is checked while an answer is waited for.
+const ANSWER_TIME: Duration = Duration::from_millis(50);
+
 /// What a command runs in.
 pub(crate) struct Session {
     /// The settings for all verbs.
@@ -27,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) out: Box<dyn Write>,
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
+    /// The lines that are typed at the shell, if that reads them as they come: also answers.
+    pub(crate) typed: Option<Rc<Receiver<io::Result<String>>>>,
     /// The stores that the command has opened for writing. They are closed in order when it ends,
     /// also by an error.
     own: RefCell<Vec<Store>>,
@@ -89,9 +96,25 @@ impl Session {
             globals,
             out,
             shared: None,
+            typed: None,
             own: RefCell::default(),
             created: RefCell::default(),
             transaction: None,
+        }
+    }
+
+    /// What a person answers to a question. Ctrl-C, and the end of input, are no answer.
+    pub(crate) fn answer(&self) -> io::Result<String> {
+        let Some(lines) = &self.typed else {
+            let mut answer = String::new();
+            return io::stdin().read_line(&mut answer).map(|_| answer);
+        };
+        loop {
+            match lines.recv_timeout(ANSWER_TIME) {
+                Err(RecvTimeoutError::Timeout) if interrupt::check().is_ok() => {}
+                Err(_) => return Ok(String::new()),
+                Ok(line) => return line,
+            }
         }
     }
 

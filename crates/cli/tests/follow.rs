@@ -102,7 +102,11 @@ impl Drop for Follower {
 }
 
 fn starts(place: &Place) -> Follower {
-    let mut command = place.command(&IMPORT);
+    starts_with(place, &[])
+}
+
+fn starts_with(place: &Place, more: &[&str]) -> Follower {
+    let mut command = place.command(&[&IMPORT[..], more].concat());
     Follower(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")))
 }
 
@@ -141,6 +145,65 @@ fn a_log_is_followed_through_rotations_and_gone_on_with_after_ctrl_c() {
     let (code, said) = interrupts(follower);
     assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("imported 12 rows into t"), "{said}");
+}
+
+/// A row that is bad is kept at once, also by who is killed; and once.
+#[test]
+fn bad_rows_of_a_log_are_kept_as_they_come() {
+    let place = Place::new();
+    let mut log = Log::of(&place);
+    let mut expected = Vec::new();
+    for round in 0..4 {
+        let follower = starts_with(&place, &["--bad-rows", "bad.csv"]);
+        for number in 0..3 {
+            log.grows(2, &mut Random(9));
+            let row = format!("key,bad {round} {number}");
+            let path = place.path().join("app.log.csv");
+            let mut file = OpenOptions::new().append(true).open(path).expect("the log is there");
+            file.write_all(format!("{row}\n").as_bytes()).expect("it is written");
+            expected.push(row);
+            let since = Instant::now();
+            loop {
+                let text = std::fs::read_to_string(place.path().join("bad.csv")).unwrap_or_default();
+                let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
+                if kept == expected {
+                    break;
+                }
+                assert!(since.elapsed() < PATIENCE, "{text}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            if round % 2 == 0 {
+                log.is_all_in();
+            }
+        }
+        drop(follower); // kills it
+    }
+    let follower = starts_with(&place, &["--bad-rows", "bad.csv"]);
+    log.is_all_in();
+    let (code, said) = interrupts(follower);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("bad rows of an earlier run of this import not imported"), "{said}");
+}
+
+/// What copies a log and empties it leaves the same file, which may soon be as long as before.
+#[test]
+fn a_log_that_was_emptied_and_filled_again_is_read_from_its_beginning() {
+    let place = Place::new();
+    let mut log = Log::of(&place);
+    let follower = starts(&place);
+    log.grows(4, &mut Random(3));
+    log.is_all_in();
+    let path = place.path().join("app.log.csv");
+    for (round, rows) in [5, 5, 300, 300, 7].into_iter().enumerate() {
+        let text: String = (0..rows).map(|row| format!("key{round},{}\n", 10 + row % 10)).collect();
+        std::fs::write(&path, format!("k,n\n{text}")).expect("it is filled again");
+        log.rows += rows;
+        log.sum += (0..rows).map(|row| 10 + row % 10).sum::<u64>();
+        log.is_all_in();
+    }
+    let (code, said) = interrupts(follower);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(said.matches("is another file now").count(), 5, "{said}");
 }
 
 /// Small files in the place of a log may be alike, and each of them counts.

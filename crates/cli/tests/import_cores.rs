@@ -183,7 +183,8 @@ fn a_row_that_the_store_refuses_is_named_in_a_large_file() {
     let lines = [&told["bad_rows"][0]["line"], &told["bad_rows"][1]["line"]];
     assert_eq!(lines, [&Value::from(11), &Value::from(70_011)]);
     assert_eq!(place.done(&["count", "s", "t"]), "79998\n");
-    assert_eq!(place.read("bad.csv").lines().count(), 3);
+    let kept = place.read("bad.csv");
+    assert_eq!(kept.lines().filter(|line| !line.starts_with('#')).count(), 3);
 }
 
 /// The same from a pipe, which is not read again: its text is kept until it is committed.

@@ -82,8 +82,15 @@ fn whole_us(place: &Place, check: impl Fn()) -> u64 {
 
 /// Kills imports at this many moments, each within `latest_us`, and starts them again until one
 /// reaches the end, which is checked. How many of them went on from a row.
-fn kill_imports(
+fn kill_imports(place: &Place, seeded: (u64, Random), moments: u32, latest_us: u64, check: impl Fn()) -> u32 {
+    kill_all(place, |_| IMPORT.to_vec(), 0, seeded, moments, latest_us, check)
+}
+
+/// The same, of imports with these words, the last of which ends with this code.
+fn kill_all(
     place: &Place,
+    words: impl Fn(&mut Random) -> Vec<&'static str>,
+    end: i32,
     (seed, mut random): (u64, Random),
     moments: u32,
     latest_us: u64,
@@ -92,9 +99,11 @@ fn kill_imports(
     let (mut killed, mut gone_on) = (0, 0);
     while killed < moments {
         std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
+        let _ = std::fs::remove_file(place.path().join("bad.csv"));
+        let mut was_told = false;
         loop {
-            let mut child =
-                place.command(&IMPORT).stderr(Stdio::piped()).spawn().expect("the program starts");
+            let mut command = place.command(&words(&mut random));
+            let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
             // The last one goes on to the end.
             if killed < moments {
                 std::thread::sleep(Duration::from_micros(random.below(latest_us)));
@@ -103,10 +112,12 @@ fn kill_imports(
             let ended = child.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&ended.stderr);
             gone_on += u32::from(said.contains("went on from its row"));
-            if ended.status.success() {
+            // Who is killed once it has reported bad rows has told of them.
+            if ended.status.code() == Some(end) || was_told && ended.status.success() {
                 break;
             }
             assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+            was_told |= said.contains("not imported");
             killed += 1;
         }
         check();
@@ -184,6 +195,68 @@ fn kill_many_at(moments: u32) {
     let check = || assert!(held(&place) == sums, "seed {seed}: rows of {rows} are missing, or twice");
     let whole_us = whole_us(&place, check);
     kill_imports(&place, (seed, random), moments, whole_us, check);
+}
+
+/// Kills imports of files with bad rows, which are kept, and at last are imported, too. It is never
+/// passed over in silence that rows are bad.
+fn kill_with_bad_rows_at(moments: u32) {
+    let (seed, random) = seeded();
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("in")).expect("a directory");
+    let (mut good, mut bad) = (BTreeMap::new(), Vec::new());
+    for file in 0..3u64 {
+        let mut text = "k,n\n".to_owned();
+        for row in 0..40_000 {
+            let key = format!("k{}", row * 31 % 997);
+            if (row + file) % 100 == 7 {
+                bad.push(format!("{key},bad {file} {row}"));
+                text.push_str(&format!("{key},bad {file} {row}\n"));
+                continue;
+            }
+            text.push_str(&format!("{key},{}\n", row % 7));
+            let (count, sum) = good.entry(key).or_insert((0, 0));
+            (*count, *sum) = (*count + 1, *sum + row % 7);
+        }
+        place.write(&format!("in/{file}.csv"), text);
+    }
+    bad.sort();
+    let words = |random: &mut Random| {
+        let mut words = [&IMPORT[..], &["--bad-rows", "bad.csv"]].concat();
+        words.extend(["--threads=1"].iter().filter(|_| random.below(2) == 0));
+        words
+    };
+    let check = || {
+        assert!(held(&place) == good, "seed {seed}: a row is missing, or twice");
+        let text = place.read("bad.csv");
+        let mut kept: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
+        kept.sort_unstable();
+        assert_eq!(kept.len(), bad.len(), "seed {seed}: how many are kept");
+        assert!(kept == bad, "seed {seed}: a bad row is missing, or twice");
+        let told = place.run(&["--json", "imports", "s", "t"]).out;
+        let count = |line: &str| -> u64 {
+            let record: serde_json::Value = serde_json::from_str(line).expect("a record");
+            record["rows_bad"].as_u64().expect("a number")
+        };
+        assert_eq!(told.lines().map(count).sum::<u64>(), bad.len() as u64, "seed {seed}: {told}");
+    };
+    let began = Instant::now();
+    assert_eq!(place.run(&words(&mut Random(1))).code, 5);
+    check();
+    let whole_us = began.elapsed().as_micros() as u64;
+    kill_all(&place, words, 5, (seed, random), moments, whole_us, check);
+    let again = place.run(&words(&mut Random(1)));
+    assert_eq!(again.code, 0, "it was told: {}", again.err);
+}
+
+#[test]
+fn an_import_with_bad_rows_that_is_killed_keeps_each_of_them_once() {
+    kill_with_bad_rows_at(10);
+}
+
+#[test]
+#[ignore = "takes a few minutes"]
+fn an_import_with_bad_rows_that_is_killed_at_200_moments_keeps_each_of_them_once() {
+    kill_with_bad_rows_at(200);
 }
 
 #[test]

@@ -33,6 +33,32 @@ fn on_a_terminal_a_table_is_dropped_only_if_the_answer_is_yes() {
 }
 
 #[test]
+fn at_the_prompt_of_the_shell_it_is_asked_too() {
+    // A terminal that moves no cursor, whose lines the shell reads ahead, and one with an editor.
+    for term in ["dumb", "xterm"] {
+        let place = Place::new();
+        make(&place);
+        let line = format!("TERM={term} exec {FOLDDB} shell s");
+        let Some(mut screen) = Screen::of(&place, &line) else { return };
+        screen.shows("folddb> ", 1);
+        screen.press("drop t\n");
+        screen.shows("drop table t with 2 records? [y/N] ", 1);
+        screen.press("n\n");
+        screen.shows("folddb: table t is not dropped", 1);
+        screen.press("drop t --yes\n");
+        screen.shows("dropped table t", 1);
+        screen.press("create u --fold sum:u64\n");
+        screen.shows("created table u", 1);
+        screen.press("drop u\n");
+        screen.shows("drop table u with 0 records? [y/N] ", 1);
+        screen.press("y\n");
+        screen.shows("dropped table u", 1);
+        screen.press("exit\n");
+        screen.ends_well();
+    }
+}
+
+#[test]
 fn nothing_is_asked_with_yes_nor_without_a_terminal() {
     let place = Place::new();
     make(&place);

@@ -59,6 +59,9 @@ pub(crate) enum InputFormat {
     Syslog,
     /// name=value on each line
     Logfmt,
+    /// Words between runs of spaces, as of ps, df and ls -l; the last column takes the rest of the
+    /// line
+    Spaces,
 }
 
 pub(super) fn share(text: &str) -> Result<f64, String> {
@@ -188,8 +191,8 @@ pub(crate) struct PictureArgs {
     /// A bar for each row, as long as this column says
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["format", "vertical", "json"])]
     pub(crate) plot: Option<String>,
-    /// A sparkline of this column: a sign for each row, and a line for each key without its last
-    /// element, which is often a time
+    /// A sparkline of this column, with a line for each key without its last element: a sign for
+    /// each row, or for each step of time where that element is a time
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["plot", "format", "vertical", "json"])]
     pub(crate) spark: Option<String>,
 }

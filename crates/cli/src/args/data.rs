@@ -208,21 +208,26 @@ pub(crate) struct ImportArgs {
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,
-    /// The format of the file [default: by its name; else NDJSON if it begins with {, an access log
-    /// if it begins with a line of one, or CSV]
+    /// The format of the file [default: by its name; else NDJSON if it begins with {, an access log,
+    /// syslog or logfmt if it begins with a line of one, words if its first two lines have runs of
+    /// spaces and no delimiter, or CSV]
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
     /// Lines are taken apart by this pattern, whose named groups are the columns:
     /// '^(?<level>\w+) (?<path>\S+)'
-    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "no_header"])]
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "no_header", "header"])]
     pub(crate) regex: Option<String>,
     /// The character between fields [default: a comma, or the one that the first line has instead:
     /// ; tab |]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// The first line is a row; columns are called c1, c2, ...
+    /// The first line is a row; columns are called c1, c2, ... [default: it names the columns,
+    /// unless it is like the second one, with numbers or times in the same places]
     #[arg(long)]
     pub(crate) no_header: bool,
+    /// The first line names the columns
+    #[arg(long, conflicts_with = "no_header")]
+    pub(crate) header: bool,
     /// A text that means a missing value: NA, NULL, \N; for folds an empty field does too
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
@@ -230,7 +235,11 @@ pub(crate) struct ImportArgs {
     /// taken for a misspelling
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     pub(crate) optional: Vec<String>,
-    /// Write bad rows to this CSV file, which must not exist yet, with line number and reason
+    /// Keep bad rows in this file, as they were, each below a line with its file, line and reason
+    ///
+    /// Once they are mended there, the same command imports this file. It must not exist yet,
+    /// unless it is the one that this import began, and as that left it: then the import goes on in
+    /// it. What is committed never passes a bad row that is not in the file.
     #[arg(long, value_name = "FILE")]
     pub(crate) bad_rows: Option<PathBuf>,
     /// Stop at the first bad row
@@ -353,6 +362,9 @@ pub(crate) struct GetArgs {
     /// All digits of figures, and all of long texts
     #[arg(long)]
     pub(crate) full: bool,
+    /// Only these columns of the key and the value; the name of a field is all of its parts
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["raw", "to", "plot"])]
+    pub(crate) columns: Vec<String>,
     /// Which quantiles
     #[command(flatten)]
     pub(crate) quantiles: QuantileArgs,
@@ -485,6 +497,10 @@ pub(crate) struct AggregateArgs {
     /// A row for each value of these elements of the key; what is folded are the others
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
+    /// Only these columns, of the elements of --by and of the values; the name of a field is all of
+    /// its parts
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "by", conflicts_with_all = ["plot", "spark"])]
+    pub(crate) columns: Vec<String>,
     /// In the order of this column
     #[arg(long, value_name = "COLUMN", requires = "by")]
     pub(crate) sort: Option<String>,
@@ -504,8 +520,8 @@ pub(crate) struct AggregateArgs {
     /// bar for each row, as long as this column says
     #[arg(long, value_name = "COLUMN", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["format", "vertical", "json"])]
     pub(crate) plot: Option<String>,
-    /// A sparkline of this column: a sign for each row, and a line for each value of the elements
-    /// of --by without the last
+    /// A sparkline of this column: a sign for each row, or for each step of time where the last
+    /// element is a time, and a line for each value of the elements of --by without the last
     #[arg(long, value_name = "COLUMN", requires = "by", conflicts_with_all = ["plot", "format", "vertical", "json"])]
     pub(crate) spark: Option<String>,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use folddb::AsOf;
 
-use super::common::{LookArgs, OutputFormat};
+use super::common::{LookArgs, OutputFormat, QuantileArgs};
 use crate::human;
 
 /// `find`.
@@ -52,6 +52,19 @@ pub(crate) struct FindArgs {
     /// Only the number of rows
     #[arg(long, conflicts_with_all = ["keys", "heads"])]
     pub(crate) count: bool,
+    /// Only these columns (`term` is what a row was found by); the name of a field is all of its
+    /// parts
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["keys", "count"])]
+    pub(crate) columns: Vec<String>,
+    /// In the order of this column, instead of that of the terms
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["keys", "heads", "count", "reverse"])]
+    pub(crate) sort: Option<String>,
+    /// The largest first
+    #[arg(long, requires = "sort")]
+    pub(crate) desc: bool,
+    /// Which quantiles
+    #[command(flatten)]
+    pub(crate) quantiles: QuantileArgs,
     /// Keys are shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,

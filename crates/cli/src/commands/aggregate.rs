@@ -25,6 +25,7 @@ pub(crate) fn run(args: &AggregateArgs, session: &mut Session) -> Result<(), Fai
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     if !args.by.is_empty() {
+        check_plot(args, &table)?;
         return by(args, &table, session);
     }
     let sum = ranges::narrow_inside(&table, &args.range, session.transaction.as_ref())?.aggregate()?;
@@ -45,6 +46,20 @@ pub(crate) fn run(args: &AggregateArgs, session: &mut Session) -> Result<(), Fai
         }
         writeln!(out, "({}; {})", human::plural(sum.rows, "row"), cost_words(sum.cost))
     })
+}
+
+/// A bar for each row needs a column.
+fn check_plot(args: &AggregateArgs, table: &BytesTable) -> Result<(), Failure> {
+    if args.plot.as_deref() != Some("") {
+        return Ok(());
+    }
+    let names = Columns::of(table.rules(), false, args.range.hex).names();
+    let values: Vec<String> =
+        names.iter().filter(|name| !args.by.contains(name)).map(|name| format!("`{name}`")).collect();
+    Err(Failure::Usage(format!(
+        "with --by there is a bar for each row: name the column that says how long it is, --plot COLUMN (there are {})",
+        values.join(", ")
+    )))
 }
 
 /// What the keys with the same elements fold to.
@@ -76,7 +91,7 @@ fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result
             Entry::Occupied(mut group) => push(&*fold, group.get_mut(), value, &mut folded)?,
         }
     }
-    print(args, table, columns.by(&elements), groups.into_values().collect(), session)
+    print(args, table, columns.by(&elements).pick(&args.columns)?, groups.into_values().collect(), session)
 }
 
 /// The number of an element of the key.

@@ -9,13 +9,14 @@ use crate::args::DropArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::ledger;
+use crate::interrupt;
 use crate::session::Session;
 
 pub(crate) fn run(args: &DropArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
-    if !args.yes && session.shared.is_none() && std::io::stdin().is_terminal() {
-        ask(&table)?;
+    if !args.yes && std::io::stdin().is_terminal() {
+        ask(&table, session)?;
     }
     store.drop_table(table.name())?;
     ledger::forget(&store, table.name())?; // what was imported into it
@@ -24,11 +25,11 @@ pub(crate) fn run(args: &DropArgs, session: &mut Session) -> Result<(), Failure>
 }
 
 /// Asks whether a table is to be dropped.
-fn ask(table: &BytesTable) -> Result<(), Failure> {
+fn ask(table: &BytesTable, session: &Session) -> Result<(), Failure> {
     let records = human::plural(table.stats()?.records, "record");
     eprint!("drop table {} with {records}? [y/N] ", table.name());
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(|error| Failure::file("read", "stdin", &error))?;
+    let answer = session.answer().map_err(|error| Failure::file("read", "stdin", &error))?;
+    interrupt::check()?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
         _ => Err(Failure::Refused(format!("table {} is not dropped", table.name()))),

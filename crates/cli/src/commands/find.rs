@@ -10,11 +10,13 @@ use crate::args::{FindArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::columns::Columns;
+use crate::render::columns::{Columns, Row};
 use crate::render::head;
 use crate::render::look::Form;
 use crate::render::print_rows::{check_failed, report_failed};
+use crate::render::quantiles::Quantiles;
 use crate::render::rows::RowWriter;
+use crate::render::sorted::Sorted;
 use crate::session::Session;
 
 pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure> {
@@ -31,16 +33,23 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
         let count = if args.limit.is_some() { find.count()? } else { count_spread(find)? };
         return session.report(&serde_json::json!({ "count": count }), |out| writeln!(out, "{count}"));
     }
+    let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.hex),
-        false => Columns::of(table.rules(), args.keys, args.hex),
-    }
-    .behind_terms(args.term.is_none());
+        false => Columns::of(table.rules(), args.keys, args.hex).with_quantiles(&quantiles),
+    };
+    let columns = columns.behind_terms(args.term.is_none()).pick(&args.columns)?;
+    let by = |name: &String| Sorted::by(&columns, name, args.desc, args.limit);
+    let mut sorted = args.sort.as_ref().map(by).transpose()?;
     let form = Form::of(args.format, session.globals.json, &args.look);
     let shown_head = if form.format == OutputFormat::Table { head::shown } else { head::exact };
     let mut writer = RowWriter::new(&mut session.out, form, &columns)?.of_table(table.name());
     let mut failed_keys = 0;
-    let shown = |value: &[u8]| keys::shown_value(table.rules(), value);
+    let shown = |value: &[u8]| {
+        let mut shown = keys::shown_value(table.rules(), value);
+        quantiles.put(value, &mut shown);
+        shown
+    };
     let hits = match args.heads {
         true => find.hits_with_heads(),
         false => find.hits(!args.keys),
@@ -54,10 +63,17 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
                     None if args.keys => Datum::Null,
                     None => shown(&hit.value),
                 };
-                writer.found(hit.shown_term(), columns.key(table.rules(), &hit.key), value)?;
+                let (term, key) = (hit.shown_term(), columns.key(table.rules(), &hit.key));
+                match &mut sorted {
+                    Some(sorted) => sorted.push(&columns, Row { term, key, value }),
+                    None => writer.found(term, key, value)?,
+                }
             }
             Err(error) => failed_keys += report_failed(error)?,
         }
+    }
+    for Row { term, key, value } in sorted.map(|sorted| sorted.rows(&columns)).unwrap_or_default() {
+        writer.found(term, key, value)?;
     }
     writer.finish_without(failed_keys)?;
     check_failed(failed_keys)
@@ -86,5 +102,7 @@ fn narrow(find: BytesFind, args: &FindArgs) -> BytesFind {
         (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.before))),
     };
     let find = if args.reverse { find.reverse() } else { find };
-    find.limit(args.limit.unwrap_or(usize::MAX))
+    // Of rows in another order the first ones are known at the end.
+    let limit = args.limit.filter(|_| args.sort.is_none());
+    find.limit(limit.unwrap_or(usize::MAX))
 }

@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::Path;
 
-use folddb::{AsOf, BytesTable};
+use folddb::{AsOf, BytesTable, Datum};
 use indicatif::ProgressBar;
 
 use crate::args::GetArgs;
 use crate::failure::Failure;
+use crate::render::columns::{Columns, Row};
 use crate::render::json::{self, object};
 use crate::render::quantiles::Quantiles;
-use crate::render::{spread, value};
+use crate::render::{spread, table, value};
 use crate::session::Session;
 use crate::{blobs, human, keys, progress};
 
@@ -43,8 +44,34 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let mut shown = keys::shown_value(rules, &value);
     quantiles.put(&value, &mut shown);
     let key = keys::shown(rules, &key);
+    if !args.columns.is_empty() {
+        return print_columns(
+            args,
+            &table,
+            &quantiles,
+            Row { term: Datum::Null, key, value: shown },
+            session,
+        );
+    }
     let report = object! { "key": json::from_datum(&key), "value": json::from_datum(&shown) };
     session.report(&report, |out| value::write(out, rules, &shown, Some(&quantiles), args.full))
+}
+
+/// Prints the columns that are asked for.
+fn print_columns(
+    args: &GetArgs,
+    of: &BytesTable,
+    quantiles: &Quantiles,
+    row: Row,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    let columns = Columns::of(of.rules(), false, false).with_quantiles(quantiles).pick(&args.columns)?;
+    let pairs = |row: &Row| -> Vec<(String, Datum)> {
+        columns.names().into_iter().zip(columns.fields(row).into_iter().cloned()).collect()
+    };
+    let report = json::from_datum(&Datum::Map(pairs(&row)));
+    let for_people = Row { value: columns.for_people(row.value), ..row };
+    session.report(&report, |out| table::write_pairs(out, &pairs(&for_people), args.full))
 }
 
 /// Writes the value of a key to a new file, or to the output; false if there is none. An incomplete

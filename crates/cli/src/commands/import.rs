@@ -13,10 +13,11 @@ use folddb::{ErrorKind, Store};
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
-use crate::import::bad_rows::BadRows;
+use crate::import::bad_rows::{Asked, BadRows};
 use crate::import::files;
 use crate::import::identity::Records;
 use crate::import::in_pieces;
+use crate::import::kept;
 use crate::import::ledger::{self, Entry};
 use crate::import::mapping::Stated;
 use crate::import::parallel;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         _ => OpenFile::open(args, &names[0])?,
     };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
-    let bad = BadRows::new(args.bad_rows.as_deref(), &first.rows.header())?;
+    let bad = BadRows::new(asked(args, &stated, &first, &known), &first.rows.header())?;
     let began = Instant::now();
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let bar = progress::bytes_bar(bytes_of(&names), "importing");
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         totals,
         known: Records::of(known),
         counts: Counts::default(),
+        settled: Vec::new(),
         before: Reached::default(),
         bar,
     };
@@ -69,6 +71,16 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
     end(import, session, store, ended, began)
+}
+
+/// The file that keeps bad rows, if one is asked for. What comes from a pipe, or is counted again,
+/// does not go on where it was.
+fn asked<'a>(args: &'a ImportArgs, stated: &Stated, first: &OpenFile, known: &[Entry]) -> Option<Asked<'a>> {
+    let path = args.bad_rows.as_deref()?;
+    let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args));
+    let goes_on = first.inode.is_some() && !args.again;
+    let noted = || known.iter().filter_map(|entry| entry.kept.clone()).collect();
+    Some(Asked { path, form: first.form.clone(), of, noted: goes_on.then(noted) })
 }
 
 /// The file for bad rows must not be one that is read.
@@ -224,11 +236,23 @@ fn end(
     if let Some(store) = &store {
         show(import.args, session, store)?;
     }
+    if let Some(store) = &store {
+        tell(&import, store)?;
+    }
     store.map(Opened::close).transpose()?;
-    match import.bad.count > 0 || !import.totals.missing.is_empty() {
+    let is_lost = import.bad.count + import.totals.bad_before() > 0;
+    match is_lost || !import.totals.missing.is_empty() {
         true => Err(Failure::Reported(ExitCode::NotAllIn)),
         false => Ok(()),
     }
+}
+
+/// Notes that bad rows were told of: the same command, which passes their files over, has no need to
+/// say it again.
+fn tell(import: &Import<'_>, store: &Opened) -> Result<(), Failure> {
+    let mut entries = import.untold();
+    entries.iter_mut().for_each(|entry| entry.told = entry.bad);
+    ledger::note_all(store, &import.args.table, &entries)
 }
 
 /// Prints the first rows of the table, if that is asked for.

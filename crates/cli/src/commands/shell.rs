@@ -20,6 +20,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -172,7 +173,8 @@ enum Line {
 
 impl Shell<'_> {
     fn over_typed(&mut self, session: &mut Session) -> Result<(), Failure> {
-        let lines = lines();
+        let lines = Rc::new(lines());
+        session.typed = Some(Rc::clone(&lines));
         loop {
             session.out.write_all(PROMPT.as_bytes())?;
             session.flush()?;

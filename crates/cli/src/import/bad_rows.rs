@@ -1,15 +1,35 @@
-//! Bad rows: counted, the first of them reported, all of them written to a file on request. None is
+//! Bad rows: counted, the first of them reported, all of them kept in a file on request. None is
 //! dropped silently.
+//!
+//! **Kept before they are passed.** What is to be kept of the rows of a batch is in the file before
+//! the batch is committed, whose record says that they were read. With it the record says how long
+//! the file is then, and the hash of that ([`Kept`]). So after a kill the same command finds the
+//! file as its record has it, cuts what came after, which is not in the record, and goes on there.
+//! A file that has changed meanwhile, as by mending, is refused.
+//!
+//! A file that no record knows is that of an import of which nothing is in, if its first lines say
+//! so: then what is found again must be what is there.
 
-use std::fs::{self, File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::human;
+use crate::import::kept::Form;
+use crate::import::ledger::Kept;
 use crate::import::row::BadRow;
+use crate::import::tape::Tape;
 
 /// How many are reported.
 const LISTED_MAX: usize = 10;
+
+/// How much waits to be written.
+const WAITING_BYTES: usize = 1 << 20;
 
 /// What other programs write for missing values.
 const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"];
@@ -20,8 +40,8 @@ pub(crate) struct BadRows {
     pub(crate) count: u64,
     /// The first of them: file, line, and what is wrong.
     pub(crate) listed: Vec<Listed>,
-    /// The present file: its number, and its name, if there are several.
-    file: (usize, Option<String>),
+    /// The present file: its number, its name, and whether there are several.
+    file: (usize, String, bool),
     aside: Option<Aside>,
 }
 
@@ -44,14 +64,38 @@ impl Listed {
     }
 }
 
+/// What is asked for: a file that keeps them.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) form: Form,
+    /// What it is told by, in its first line.
+    pub(crate) of: Value,
+    /// What the records of the table say of such files; none of an import that cannot go on.
+    pub(crate) noted: Option<Vec<Kept>>,
+}
+
+/// The file that keeps them.
 struct Aside {
-    writer: csv::Writer<File>,
+    file: File,
     name: String,
+    /// Where it is; none of a pipe.
+    path: Option<String>,
+    /// It is removed if no row was bad.
+    is_made: bool,
+    form: Form,
+    /// The first lines.
+    begin: Vec<u8>,
     /// The columns of the first file, and how those of the present one are put in their order.
     header: Vec<String>,
     order: Order,
-    /// The file, if it was created: it is removed if no row was bad.
-    made: Option<PathBuf>,
+    /// What is to be written: the numbers of rows, and their texts.
+    waiting: Vec<(u64, Vec<u8>)>,
+    waiting_bytes: usize,
+    /// What was written, and how much of it the system keeps through a loss of power.
+    written: Tape,
+    synced: u64,
+    /// How long it is.
+    len: u64,
 }
 
 /// How the fields of a row are put in the order of the columns of another file.
@@ -77,18 +121,21 @@ impl Order {
 }
 
 impl BadRows {
-    /// Counts bad rows, and writes them to a file if one is named, which must not exist yet: line,
-    /// reason, and the row as it was.
-    pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
-        let aside = file.map(|path| Aside::create(path, header)).transpose()?;
-        Ok(BadRows { count: 0, listed: Vec::new(), file: (0, None), aside })
+    /// Counts bad rows, and keeps them in a file if one is asked for: a new one, or the one that
+    /// this import began.
+    pub(crate) fn new(asked: Option<Asked<'_>>, header: &[String]) -> Result<BadRows, Failure> {
+        let aside = asked.map(|asked| Aside::open(asked, header)).transpose()?;
+        Ok(BadRows { count: 0, listed: Vec::new(), file: (0, String::new(), false), aside })
     }
 
-    /// What follows are rows of the next file, which is named if there are several.
-    pub(crate) fn begin_file(&mut self, name: Option<&str>, columns: &[String]) {
-        self.file = (self.file.0 + 1, name.map(str::to_owned));
+    /// What follows are rows of the next file; whether it is one of several.
+    pub(crate) fn begin_file(&mut self, name: &str, is_one_of_several: bool, columns: &[String]) {
+        self.file = (self.file.0 + 1, name.to_owned(), is_one_of_several);
         if let Some(aside) = &mut self.aside {
-            aside.order = Order::of(columns, &aside.header);
+            aside.order = match Order::of(columns, &aside.header) {
+                Order::By(_) if aside.form.delimiter.is_none() => Order::Other, // a line is kept whole
+                order => order,
+            };
         }
     }
 
@@ -97,27 +144,77 @@ impl BadRows {
         self.aside.is_some()
     }
 
-    /// Notes a bad row. Some are found after later ones: those that the store refuses.
-    pub(crate) fn add(&mut self, line: u64, raw: &[Vec<u8>], bad: BadRow) -> Result<(), Failure> {
-        self.count += 1;
-        if let Some(aside) = &mut self.aside {
-            let file = self.file.1.as_deref().unwrap_or("the file");
-            aside.write(file, line, raw, &bad)?;
-        }
-        let (number, file) = self.file.clone();
-        let at = self.listed.partition_point(|listed| (listed.number, listed.line) <= (number, line));
-        self.listed.insert(at, Listed { number, file, line, bad });
-        self.listed.truncate(LISTED_MAX);
-        Ok(())
+    /// Whether so many wait to be kept that they should be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.waiting_bytes >= WAITING_BYTES)
     }
 
-    /// Passes the file of bad rows to the operating system; an empty one is removed.
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+    /// Notes a bad row, by its number among all rows of the file, and its line. Some are found
+    /// after later ones: those that the store refuses.
+    pub(crate) fn add(
+        &mut self,
+        (number, line): (u64, u64),
+        raw: &[Vec<u8>],
+        bad: BadRow,
+    ) -> Result<(), Failure> {
+        let kept = self.put((number, line), raw, &bad);
+        self.count(line, bad);
+        kept
+    }
+
+    /// Counts a bad row.
+    pub(crate) fn count(&mut self, line: u64, bad: BadRow) {
+        self.count += 1;
+        let (number, file, is_one_of_several) = self.file.clone();
+        let at = self.listed.partition_point(|listed| (listed.number, listed.line) <= (number, line));
+        let file = is_one_of_several.then_some(file);
+        self.listed.insert(at, Listed { number, file, line, bad });
+        self.listed.truncate(LISTED_MAX);
+    }
+
+    /// Keeps a bad row, if that is asked for. It is in the file after [`BadRows::keep`].
+    pub(crate) fn put(
+        &mut self,
+        (number, line): (u64, u64),
+        raw: &[Vec<u8>],
+        bad: &BadRow,
+    ) -> Result<(), Failure> {
         let Some(aside) = &mut self.aside else { return Ok(()) };
-        if let (0, Some(made)) = (self.count, &aside.made) {
-            return fs::remove_file(made).map_err(|error| Failure::file("remove", &aside.name, &error));
+        aside.put(number, &format!("{} line {line}", shown(&self.file.1)), raw, bad)
+    }
+
+    /// Passes what is kept to the disk, up to the row of this number; where the file ends then.
+    pub(crate) fn keep(&mut self, up_to: u64) -> Result<Option<Kept>, Failure> {
+        let Some(aside) = &mut self.aside else { return Ok(None) };
+        aside.write(up_to)?;
+        aside.sync()?;
+        let content = aside.written.content();
+        let path = aside.path.clone().filter(|_| content.bytes > 0);
+        Ok(path.map(|path| Kept { path, bytes: content.bytes, hash: content.hash }))
+    }
+
+    /// Where the file ends, to come back to.
+    pub(crate) fn place(&self) -> Option<Tape> {
+        self.aside.as_ref().map(|aside| aside.written.clone())
+    }
+
+    /// Forgets what was kept since: these rows come again.
+    pub(crate) fn go_back(&mut self, place: Option<Tape>) -> Result<(), Failure> {
+        match (&mut self.aside, place) {
+            (Some(aside), Some(place)) => aside.go_back(place),
+            _ => Ok(()),
         }
-        aside.writer.flush().map_err(|error| Failure::file("write", &aside.name, &error))
+    }
+
+    /// Passes the file of bad rows to the disk; an empty one is removed.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.keep(u64::MAX)?;
+        match &self.aside {
+            Some(Aside { is_made: true, len: 0, path: Some(path), name, .. }) => {
+                fs::remove_file(path).map_err(|error| Failure::file("remove", name, &error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The lines that report them.
@@ -130,6 +227,10 @@ impl BadRows {
         }
         if let Some(null) = self.likely_null() {
             lines.push(format!("if `{null}` means a missing value, say so: --null '{null}'"));
+        }
+        if self.listed.iter().any(|listed| listed.bad.reason.contains("not UTF-8")) {
+            let advice = "if the file is in Latin-1: iconv -f LATIN1 -t UTF-8 FILE | folddb import … -";
+            lines.push(advice.to_owned());
         }
         lines
     }
@@ -145,38 +246,180 @@ impl BadRows {
 }
 
 impl Aside {
-    fn create(path: &Path, header: &[String]) -> Result<Aside, Failure> {
+    fn open(asked: Asked<'_>, header: &[String]) -> Result<Aside, Failure> {
+        let Asked { path, form, of, noted } = asked;
         let name = path.display().to_string();
-        let is_file_or_none = fs::metadata(path).map_or(true, |facts| facts.is_file() || facts.is_dir());
+        let failed = |error: io::Error| Failure::file("create", &name, &error);
+        let facts = fs::metadata(path).ok();
+        let is_pipe = facts.as_ref().is_some_and(|facts| !facts.is_file() && !facts.is_dir());
+        let is_there = facts.as_ref().is_some_and(Metadata::is_file);
+        if facts.is_some_and(|facts| is_output(&facts)) && is_there {
+            return Err(failed(ErrorKind::AlreadyExists.into())); // results would be written over it
+        }
         let mut how = OpenOptions::new();
-        let file = how.write(true).create_new(is_file_or_none).open(path);
-        let file = file.map_err(|error| Failure::file("create", &name, &error))?;
-        let made = is_file_or_none.then(|| path.to_owned());
-        let writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
-        let mut aside = Aside { writer, name, header: header.to_vec(), order: Order::Same, made };
-        let header = ["line", "reason"].into_iter().chain(header.iter().map(String::as_str));
-        aside.writer.write_record(header).map_err(|error| aside.failed(error))?;
+        how.write(true).read(!is_pipe).create_new(!is_pipe && !is_there);
+        let file = how.open(path).map_err(failed)?;
+        if !is_pipe && !is_there {
+            sync_parent(path).map_err(failed)?;
+        }
+        let canonical = match is_pipe {
+            true => None, // it may have no path
+            false => Some(path.canonicalize().map_err(failed)?.to_string_lossy().into_owned()),
+        };
+        let begin = form.begin(of, header);
+        let mut aside = Aside {
+            file,
+            name,
+            path: canonical,
+            is_made: !is_pipe && !is_there,
+            form,
+            begin,
+            header: header.to_vec(),
+            order: Order::Same,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            written: Tape::new(),
+            synced: 0,
+            len: 0,
+        };
+        if is_there {
+            aside.go_on(noted)?;
+        }
         Ok(aside)
     }
 
-    fn write(&mut self, file: &str, line: u64, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
-        let (line, bad) = (line.to_string(), bad.to_string());
+    /// Goes on in a file that is there, as far as records say that it was written.
+    fn go_on(&mut self, noted: Option<Vec<Kept>>) -> Result<(), Failure> {
+        self.len = self.file.metadata().map_err(|error| self.failed(&error))?.len();
+        if self.len == 0 {
+            return Ok(());
+        }
+        let exists = || Failure::file("create", &self.name, &ErrorKind::AlreadyExists.into());
+        let mut noted = noted.ok_or_else(exists)?;
+        noted.retain(|kept| Some(&kept.path) == self.path.as_ref());
+        if noted.is_empty() {
+            let mut head = vec![0; self.begin.len().min(self.len as usize)];
+            self.file.read_exact_at(&mut head, 0).map_err(|error| self.failed(&error))?;
+            return if self.begin.starts_with(&head) { Ok(()) } else { Err(exists()) };
+        }
+        match self.place_of(noted).map_err(|error| self.failed(&error))? {
+            Some(place) => self.go_back(place),
+            None => Err(Failure::Refused(format!(
+                "{} is not as an import into this table left it: if its rows are mended, import it, and name another \
+                 file, or move that one away",
+                self.name
+            ))),
+        }
+    }
+
+    /// The last place that a record has, if what is before it is what was written.
+    fn place_of(&self, mut noted: Vec<Kept>) -> io::Result<Option<Tape>> {
+        noted.sort_by_key(|kept| kept.bytes);
+        let (mut tape, mut found) = (Tape::new(), None);
+        let mut buffer = vec![0; 1 << 16];
+        for kept in noted.iter().filter(|kept| kept.bytes <= self.len) {
+            while tape.bytes() < kept.bytes {
+                let len = (kept.bytes - tape.bytes()).min(buffer.len() as u64) as usize;
+                self.file.read_exact_at(&mut buffer[..len], tape.bytes())?;
+                tape.feed(&buffer[..len]);
+            }
+            if tape.content().hash == kept.hash {
+                found = Some(tape.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn put(&mut self, number: u64, place: &str, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
         let field = |place: usize| raw.get(place).map_or(&[][..], Vec::as_slice);
         let fields: Vec<&[u8]> = match &self.order {
             Order::Same => raw.iter().map(Vec::as_slice).collect(),
             Order::By(places) => places.iter().copied().chain(places.len()..raw.len()).map(field).collect(),
             Order::Other => {
                 return Err(Failure::Refused(format!(
-                    "{file} has other columns than the first file, by which {} is written: import it by itself",
+                    "{place}: the file has other columns than the first one, by which {} is written: import it by \
+                     itself",
                     self.name
                 )));
             }
         };
-        let record = [line.as_bytes(), bad.as_bytes()].into_iter().chain(fields);
-        self.writer.write_record(record).map_err(|error| self.failed(error))
+        let mut text = Vec::new();
+        self.form.put(&mut text, place, &bad.to_string(), &fields);
+        self.waiting_bytes += text.len();
+        let at = self.waiting.partition_point(|(before, _)| *before <= number);
+        self.waiting.insert(at, (number, text));
+        Ok(())
     }
 
-    fn failed(&self, error: csv::Error) -> Failure {
-        Failure::Refused(format!("cannot write {}: {error}", self.name))
+    /// Writes what waits, where it is not there already.
+    fn write(&mut self, up_to: u64) -> Result<(), Failure> {
+        let end = self.waiting.partition_point(|(number, _)| *number <= up_to);
+        if end == 0 {
+            return Ok(());
+        }
+        let mut text = if self.written.bytes() == 0 { self.begin.clone() } else { Vec::new() };
+        for (_, row) in self.waiting.drain(..end) {
+            self.waiting_bytes -= row.len();
+            text.extend_from_slice(&row);
+        }
+        if self.path.is_none() {
+            self.file.write_all(&text).map_err(|error| self.failed(&error))?;
+            self.written.feed(&text);
+            return Ok(());
+        }
+        let at = self.written.bytes();
+        let mut there = vec![0; (self.len.saturating_sub(at)).min(text.len() as u64) as usize];
+        self.file.read_exact_at(&mut there, at).map_err(|error| self.failed(&error))?;
+        let Some(rest) = text.strip_prefix(&there[..]) else {
+            return Err(Failure::Refused(format!(
+                "{} has other bad rows than this import finds: name another file",
+                self.name
+            )));
+        };
+        let end = at + there.len() as u64;
+        self.file.write_all_at(rest, end).map_err(|error| self.failed(&error))?;
+        self.len = self.len.max(end + rest.len() as u64);
+        self.written.feed(&text);
+        Ok(())
     }
+
+    fn sync(&mut self) -> Result<(), Failure> {
+        if self.path.is_some() && self.synced != self.written.bytes() {
+            self.file.sync_data().map_err(|error| self.failed(&error))?;
+            self.synced = self.written.bytes();
+        }
+        Ok(())
+    }
+
+    /// Cuts the file.
+    fn go_back(&mut self, place: Tape) -> Result<(), Failure> {
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        if self.path.is_some() {
+            self.file.set_len(place.bytes()).map_err(|error| self.failed(&error))?;
+        }
+        (self.len, self.synced) = (place.bytes(), self.synced.min(place.bytes()));
+        self.written = place;
+        Ok(())
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::file("write", &self.name, error)
+    }
+}
+
+/// Whether it is where results are written to.
+fn is_output(facts: &Metadata) -> bool {
+    let output = io::stdout().as_fd().try_clone_to_owned().and_then(|output| File::from(output).metadata());
+    output.is_ok_and(|output| (output.dev(), output.ino()) == (facts.dev(), facts.ino()))
+}
+
+fn shown(file: &str) -> &str {
+    if file == "-" { "stdin" } else { file }
+}
+
+/// The name of a new file stays through a loss of power.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -131,7 +131,7 @@ fn wrong_record(found: Found, has: usize, columns: &[String]) -> BadRow {
 }
 
 /// The names of columns. One that stands twice is numbered.
-fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut Vec<String>) -> Vec<String> {
+pub(crate) fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut Vec<String>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for field in fields {
         let name = String::from_utf8_lossy(field).trim_start_matches('\u{feff}').trim().to_owned();
@@ -174,6 +174,6 @@ pub(crate) fn other_delimiter(line: &str) -> Option<u8> {
     (count > 0 && counts[0].1 == 0).then_some(found)
 }
 
-fn numbered(count: usize) -> Vec<String> {
+pub(crate) fn numbered(count: usize) -> Vec<String> {
     (1..=count).map(|number| format!("c{number}")).collect()
 }

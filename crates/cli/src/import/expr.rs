@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The parts are in `expr/`: the words of a text, what a row gives them, the functions, and the
-//! reading of an expression. decisions/0052 says why this is no crate.
+//! reading of an expression. decisions/0054 says why this is no crate.
 
 pub(crate) mod value;
 pub(crate) mod function;
@@ -121,10 +121,10 @@ impl Expr {
             Expr::Call(Function::Coalesce, arguments) => return Expr::first_of(arguments, rows),
             Expr::Call(Function::If, arguments) => {
                 let truth = arguments[0].value(rows)?.truth().map_err(BadRow::whole)?;
-                return arguments[if truth == Some(true) { 1 } else { 2 }].value(rows);
+                return arguments[if truth == Some(true) { 1 } else { 2 }].value_or_list(rows);
             }
             Expr::Call(function, arguments) => {
-                let values = arguments.iter().map(|argument| argument.value(rows));
+                let values = arguments.iter().map(|argument| argument.value_or_list(rows));
                 let called = match arguments.len() {
                     // Without an allocation, as most are.
                     len @ 0..=3 => {
@@ -144,9 +144,21 @@ impl Expr {
         })
     }
 
+    /// The same; a column that has a list gives its elements, and not its text.
+    fn value_or_list<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+        match (self.value(rows)?, self) {
+            (Value::Field(text), Expr::Column { slot: Some(slot), .. }) if text.starts_with('[') => {
+                Ok(rows.elements(*slot).map_or(Value::Field(text), |items| {
+                    Value::List(items.map(|text| text.map_or(Value::Null, Value::Field)).collect())
+                }))
+            }
+            (value, _) => Ok(value),
+        }
+    }
+
     fn first_of<'a>(arguments: &'a [Expr], rows: &'a Rows) -> Result<Value<'a>, BadRow> {
         for argument in arguments {
-            match argument.value(rows)? {
+            match argument.value_or_list(rows)? {
                 Value::Null => {}
                 value => return Ok(value),
             }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::failure::Failure;
 use crate::import::ahead::Folded;
 use crate::import::identity::{self, Known};
-use crate::import::ledger::Entry;
+use crate::import::ledger::{Entry, Kept};
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
 use crate::import::pieces::{Cut, Failing, Piece, Pieces};
@@ -144,17 +144,22 @@ impl Files for Opened<'_, '_, '_> {
             }
         }
         let rows = gathered.files.iter().map(|of_file| of_file.rows).sum();
-        if let Err(failure) = self.check(gathered) {
-            self.sink.leave(rows);
-            self.note_all(gathered, false, Vec::new())?;
-            return Err(failure);
-        }
-        let entries = self.entries(gathered);
+        let before = self.import.bad.place();
+        let kept = match self.keep_bad(gathered).and_then(|kept| self.check(gathered).map(|()| kept)) {
+            Ok(kept) => kept,
+            Err(failure) => {
+                self.sink.leave(rows);
+                self.note_all(gathered, false, Vec::new());
+                return Err(failure);
+            }
+        };
+        let entries = self.entries(gathered, &kept);
         let taken = self.sink.commit_folded(&gathered.folded, rows, &entries);
         if let Ok(false) = taken {
+            self.import.bad.go_back(before)?; // they are found again
             return Ok(Taken::ByOne);
         }
-        self.note_all(gathered, taken.is_ok(), entries)?;
+        self.note_all(gathered, taken.is_ok(), entries);
         taken.map(|_| Taken::All)
     }
 
@@ -184,6 +189,7 @@ impl Opened<'_, '_, '_> {
         let (file, open) = (self.next, self.first.take());
         let before = match known {
             Known::In(entry) => {
+                self.import.settled.push(entry.number);
                 self.import.totals.passed.push(Entry { file: name.clone(), ..*entry });
                 self.pass();
                 return Ok(None);
@@ -296,8 +302,22 @@ impl Opened<'_, '_, '_> {
         Ok(())
     }
 
+    /// Keeps the bad ones among rows that are to be committed; up to where they are kept then.
+    fn keep_bad(&mut self, gathered: &Gathered) -> Result<Option<Kept>, Failure> {
+        if self.import.bad.takes_raw() {
+            for of_file in gathered.files.iter().filter(|of_file| !of_file.bad.is_empty()) {
+                let Some(at) = self.place(of_file.file) else { continue };
+                self.import.begin_bad(&self.names[of_file.file], &self.in_flight[at].rows.header());
+                for (line, raw, bad) in &of_file.bad {
+                    self.import.bad.put((0, *line), raw, bad)?; // they are in their order
+                }
+            }
+        }
+        self.import.bad.keep(u64::MAX)
+    }
+
     /// The records of the files with these rows.
-    fn entries(&self, gathered: &Gathered) -> Vec<Entry> {
+    fn entries(&self, gathered: &Gathered, kept: &Option<Kept>) -> Vec<Entry> {
         let advanced = |of_file: &OfFile| {
             let open = self.in_flight.iter().find(|open| open.file == of_file.file)?;
             let mut entry = open.entry.clone()?;
@@ -305,14 +325,15 @@ impl Opened<'_, '_, '_> {
             sink::advance(&mut entry, &Reached { mark: of_file.mark, counts });
             entry.rows += of_file.rows;
             entry.done = of_file.is_whole;
+            entry.kept = kept.clone().or(entry.kept);
             Some(entry)
         };
         gathered.files.iter().filter_map(advanced).collect()
     }
 
-    fn note_all(&mut self, gathered: &mut Gathered, is_in: bool, entries: Vec<Entry>) -> Result<(), Failure> {
+    fn note_all(&mut self, gathered: &mut Gathered, is_in: bool, entries: Vec<Entry>) {
         let mut entries = entries.into_iter().peekable();
-        gathered.files.drain(..).try_for_each(|of_file| self.note(of_file, is_in, &mut entries))
+        gathered.files.drain(..).for_each(|of_file| self.note(of_file, is_in, &mut entries));
     }
 
     /// Notes what became of rows that were read, and that are in, or are not.
@@ -321,8 +342,8 @@ impl Opened<'_, '_, '_> {
         of_file: OfFile,
         is_in: bool,
         entries: &mut std::iter::Peekable<impl Iterator<Item = Entry>>,
-    ) -> Result<(), Failure> {
-        let Some(at) = self.place(of_file.file) else { return Ok(()) };
+    ) {
+        let Some(at) = self.place(of_file.file) else { return };
         let open = &mut self.in_flight[at];
         let totals = &mut self.import.totals;
         totals.read += of_file.read;
@@ -331,11 +352,11 @@ impl Opened<'_, '_, '_> {
         of_file.seen.iter().for_each(|seen| open.rows.add_seen(seen));
         let counts = counts_with(open.counts, &of_file);
         self.import.begin_bad(&self.names[of_file.file], &open.rows.header());
-        for (line, raw, bad) in of_file.bad {
-            self.import.bad.add(line, &raw, bad)?;
+        for (line, _, bad) in of_file.bad {
+            self.import.bad.count(line, bad);
         }
         if !is_in {
-            return Ok(());
+            return;
         }
         open.counts = counts;
         let number = open.entry.as_ref().map(|entry| entry.number);
@@ -343,13 +364,13 @@ impl Opened<'_, '_, '_> {
             open.entry = Some(entry.clone());
             if of_file.is_whole {
                 self.ahead.retain(|(ahead, _)| *ahead != number);
+                self.import.settled.push(number);
                 self.import.known.put(entry);
             }
         }
         if of_file.is_whole {
             self.end(at);
         }
-        Ok(())
     }
 
     /// Where a file is among those that are not in.
@@ -431,9 +452,7 @@ impl Opened<'_, '_, '_> {
         let bytes_read = again.bytes_read;
         let progress = || bar.set_position(bytes + bytes_read.load(Ordering::Relaxed));
         let ended = self.import.rows_of(self.sink, &mut again.rows, mapping, progress);
-        if let Some(entry) = self.sink.entry() {
-            self.import.known.put(entry.clone());
-        }
+        self.import.note_record(self.sink);
         ended
     }
 

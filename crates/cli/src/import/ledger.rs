@@ -8,6 +8,8 @@
 //!           "read", "hash", "begin",                          its content up to a row
 //!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
 //!           "rows", "rows_bad", "rows_empty", "done",
+//!           "told",                                           of how many bad rows an import has told that ended
+//!           "kept",                                           up to where bad ones are kept: path, bytes, hash
 //!           "how", "at"}                                      the options that make rows of it; when
 //! ```
 //!
@@ -69,6 +71,25 @@ impl Inode {
     }
 }
 
+/// Up to where a file has the bad rows that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    pub(crate) hash: u128,
+}
+
+impl Kept {
+    fn to_json(&self) -> Value {
+        json!([self.path, self.bytes, hex(self.hash)])
+    }
+
+    fn of_json(value: &Value) -> Option<Kept> {
+        let hash = u128::from_str_radix(value[2].as_str()?, 16).ok()?;
+        Some(Kept { path: value[0].as_str()?.to_owned(), bytes: value[1].as_u64()?, hash })
+    }
+}
+
 /// What is known of a file that was imported, wholly or up to a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -88,6 +109,10 @@ pub(crate) struct Entry {
     pub(crate) rows: u64,
     pub(crate) bad: u64,
     pub(crate) empty: u64,
+    /// Of how many of the bad ones an import has told, and ended.
+    pub(crate) told: u64,
+    /// Where the bad ones are kept, if they are.
+    pub(crate) kept: Option<Kept>,
     /// The file was read to its end.
     pub(crate) done: bool,
     /// The options that make rows of it.
@@ -102,6 +127,11 @@ impl Entry {
         Mark { content: self.content, line: self.line }
     }
 
+    /// How many bad rows no import has told of that ended.
+    pub(crate) fn untold(&self) -> u64 {
+        self.bad.saturating_sub(self.told)
+    }
+
     fn to_json(&self) -> Value {
         json!({
             "file": self.file, "path": self.disk.path, "bytes": self.disk.bytes,
@@ -110,6 +140,7 @@ impl Entry {
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
+            "told": self.told, "kept": self.kept.as_ref().map(Kept::to_json),
             "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
         })
     }
@@ -137,6 +168,9 @@ impl Entry {
             rows: figure("rows")?,
             bad: figure("rows_bad")?,
             empty: figure("rows_empty")?,
+            // Records that do not say so are older.
+            told: figure("told").unwrap_or(figure("rows_bad")?),
+            kept: Kept::of_json(&value["kept"]),
             done: value["done"].as_bool()?,
             how: text("how")?,
             at: text("at")?,

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::import::tape::Tape;
+use crate::interrupt;
 
 /// The lines of access logs: of Apache and nginx, in the common and the combined form.
 const COMMON: &str = r#"^(?<host>\S+) (?<ident>\S+) (?<user>.*?) \[(?<time>[^\]]+)\] "(?:(?<method>[A-Z]+) (?<path>\S+)(?: (?<protocol>[^"\s]+))?|(?<request>(?:[^"\\]|\\.)*))" (?<status>\d{3}|-) (?<bytes>\d+|-)"#;
@@ -24,6 +25,8 @@ const SYSLOG: [&str; 2] = [
 pub(crate) struct Pattern {
     what: String,
     patterns: Vec<Regex>,
+    /// Instead of a pattern: the columns of words between spaces.
+    words: Vec<String>,
     /// Whether `-` means that there is nothing.
     dash_is_nothing: bool,
 }
@@ -46,12 +49,33 @@ impl Pattern {
 
     /// Syslog.
     pub(crate) fn syslog() -> Pattern {
-        Pattern::of("a line of syslog", &SYSLOG.map(str::to_owned), true)
+        static MADE: LazyLock<Pattern> =
+            LazyLock::new(|| Pattern::of("a line of syslog", &SYSLOG.map(str::to_owned), true));
+        MADE.clone()
     }
 
     fn of(what: &str, patterns: &[String], dash_is_nothing: bool) -> Pattern {
         let patterns = patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect();
-        Pattern { what: what.to_owned(), patterns, dash_is_nothing }
+        Pattern { what: what.to_owned(), patterns, words: Vec::new(), dash_is_nothing }
+    }
+
+    /// Words between runs of spaces, with these names; the last takes the rest of the line.
+    pub(crate) fn words(names: Vec<String>) -> Pattern {
+        Pattern { what: "words".to_owned(), patterns: Vec::new(), words: names, dash_is_nothing: false }
+    }
+
+    /// Lines of name=value, to tell them.
+    pub(crate) fn logfmt() -> Pattern {
+        static MADE: LazyLock<Pattern> = LazyLock::new(|| {
+            let pair = r#"[\w.\-/@]+=(?:"(?:[^"\\]|\\.)*"|[^\s",]*)"#;
+            Pattern::of("a line of name=value", &[format!(r"^\s*{pair}(?:\s+{pair})+\s*$")], false)
+        });
+        MADE.clone()
+    }
+
+    /// Whether lines are words between runs of spaces.
+    pub(crate) fn is_of_words(&self) -> bool {
+        !self.words.is_empty()
     }
 
     /// A pattern that is given; it has named groups.
@@ -62,7 +86,8 @@ impl Pattern {
                 "`{text}` has no named group, such as (?<path>\\S+): the groups are the columns"
             ));
         }
-        Ok(Pattern { what: format!("a line like `{text}`"), patterns: vec![pattern], dash_is_nothing: false })
+        let (what, patterns) = (format!("a line like `{text}`"), vec![pattern]);
+        Ok(Pattern { what, patterns, words: Vec::new(), dash_is_nothing: false })
     }
 
     /// Whether it fits a line.
@@ -73,12 +98,13 @@ impl Pattern {
     /// Whether it takes lines apart as another one does.
     pub(crate) fn is(&self, other: &Pattern) -> bool {
         let texts = self.patterns.iter().map(Regex::as_str);
-        self.dash_is_nothing == other.dash_is_nothing && texts.eq(other.patterns.iter().map(Regex::as_str))
+        let is_like = self.dash_is_nothing == other.dash_is_nothing && self.words == other.words;
+        is_like && texts.eq(other.patterns.iter().map(Regex::as_str))
     }
 
     /// The names of the columns.
     pub(crate) fn columns(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<String> = self.words.clone();
         for name in self.patterns.iter().flat_map(|pattern| pattern.capture_names().flatten()) {
             if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
@@ -110,6 +136,26 @@ impl Lines {
         Lines { reader, pattern, bytes_max, columns, text, fields, tape, is_partial: false }
     }
 
+    /// The same, after the first line, whose words `names` makes the columns of; counts the lines.
+    pub(crate) fn with_names(
+        mut self,
+        line: &mut u64,
+        names: impl FnOnce(&[u8]) -> Vec<String>,
+    ) -> io::Result<Lines> {
+        loop {
+            match self.advance(line) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
+                }
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        self.pattern = Pattern::words(names(&self.text));
+        (self.columns, self.fields) = (self.pattern.columns(), vec![None; self.pattern.columns().len()]);
+        Ok(self)
+    }
+
     /// Moves to the next line that is not empty; none at the end. The error is what is wrong with
     /// it.
     pub(crate) fn advance(&mut self, line: &mut u64) -> io::Result<Option<Result<(), String>>> {
@@ -139,6 +185,9 @@ impl Lines {
 
     fn take_apart(&mut self) -> Result<(), String> {
         let Ok(text) = std::str::from_utf8(&self.text) else { return Err("it is not UTF-8 text".to_owned()) };
+        if self.pattern.is_of_words() {
+            return put_words(text, &mut self.fields);
+        }
         for pattern in &self.pattern.patterns {
             let Some(found) = pattern.captures(text) else { continue };
             for (name, field) in self.columns.iter().zip(&mut self.fields) {
@@ -160,6 +209,21 @@ impl Lines {
     pub(crate) fn pass_to(&mut self, bytes: u64) -> io::Result<bool> {
         pass(&mut self.reader, &mut self.tape, bytes)
     }
+}
+
+/// Finds the words of a line, the last of which is its rest.
+fn put_words(text: &str, fields: &mut [Option<Range<usize>>]) -> Result<(), String> {
+    let (wanted, mut at) = (fields.len(), 0);
+    for (index, field) in fields.iter_mut().enumerate() {
+        let begin = text.len() - text[at..].trim_start().len();
+        let space = text[begin..].find(char::is_whitespace).filter(|_| index + 1 < wanted);
+        at = space.map_or(text.len(), |space| begin + space);
+        if begin == text.len() {
+            return Err(format!("expected {wanted} words, found {index}"));
+        }
+        *field = Some(begin..at);
+    }
+    Ok(())
 }
 
 /// Reads up to a place, and feeds it to the tape; false if the text ends before.

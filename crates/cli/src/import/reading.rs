@@ -14,12 +14,13 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::identity::{self, Known, Records};
+use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::report::Totals;
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{How, Rows};
-use crate::import::sink::{Counts, Raw, Reached, Refused, Sink};
+use crate::import::sink::{Counts, Raw, Reached, Sink};
 use crate::import::source::{self, Packed, Source};
 use crate::interrupt;
 use crate::messages;
@@ -29,6 +30,8 @@ pub(crate) struct OpenFile {
     pub(crate) rows: Rows,
     /// Which file it is; none if it is a pipe.
     pub(crate) inode: Option<Inode>,
+    /// How bad rows of it are kept.
+    pub(crate) form: Form,
     /// What is to be checked before a row is taken.
     packed: Option<Packed>,
     /// How much of it is read.
@@ -42,23 +45,29 @@ impl OpenFile {
 
     pub(crate) fn of(args: &ImportArgs, name: &str, mut source: Source) -> Result<OpenFile, Failure> {
         let bytes_read = Arc::clone(&source.bytes_read);
-        let format = match args.format {
+        let kept = source.kept.take();
+        let format = match args.format.or(kept.as_ref().map(|kept| kept.format)) {
             Some(format) => format,
             // What is said of fields is said of delimited text.
-            None if args.delimiter.is_some() || args.no_header => source::by_name(name),
+            None if args.delimiter.is_some() || args.no_header || args.header => source::by_name(name),
             None => source::by_content(name, &mut source)?,
         };
         let how = How {
             format,
             pattern: args.regex.as_deref(),
-            delimiter: args.delimiter,
-            header: !args.no_header,
+            delimiter: args.delimiter.or(kept.as_ref().and_then(|kept| kept.delimiter)),
+            header: match args.header || args.no_header {
+                true => Some(args.header),
+                false => kept.as_ref().map(|kept| kept.header),
+            },
+            is_asked_for: &|name| is_asked_for(args, name),
             nulls: &args.null,
         };
         let mut source = source.of_rows();
         let (inode, packed) = (source.inode, source.packed.take());
         let rows = Rows::open(source, &how)?;
-        Ok(OpenFile { rows, inode, packed, bytes_read })
+        let form = Form { format, delimiter: rows.delimiter(), header: rows.has_header() };
+        Ok(OpenFile { rows, inode, form, packed, bytes_read })
     }
 
     /// The same, of which rows may be taken: it is the file that it is taken for, and whole.
@@ -69,6 +78,16 @@ impl OpenFile {
         self.packed.as_ref().map_or(Ok(()), Packed::check)?;
         Ok(self)
     }
+}
+
+/// Whether the command line names this column.
+fn is_asked_for(args: &ImportArgs, name: &str) -> bool {
+    let is_key = |keys: &String| keys.split(',').any(|key| key.trim().trim_matches('`') == name);
+    let is_said = |text: &&String| name.len() > 1 && name.parse::<f64>().is_err() && text.contains(name);
+    let texts = args.key.iter().chain(&args.fold).chain(&args.only);
+    args.key.iter().any(is_key)
+        || args.value.as_deref() == Some(name)
+        || texts.clone().any(|text| is_said(&text))
 }
 
 fn changes(name: &str) -> Failure {
@@ -85,6 +104,8 @@ pub(crate) struct Import<'a> {
     pub(crate) known: Records,
     /// The rows of the present file.
     pub(crate) counts: Counts,
+    /// The numbers of the records of files that were read, or passed over.
+    pub(crate) settled: Vec<u64>,
     /// Where the present row begins, if a bad one ends the import.
     pub(crate) before: Reached,
     pub(crate) bar: ProgressBar,
@@ -133,6 +154,7 @@ impl Import<'_> {
                 Some(*entry)
             }
             Known::In(entry) => {
+                self.settled.push(entry.number);
                 self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
                 return Ok(());
             }
@@ -164,15 +186,30 @@ impl Import<'_> {
         let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
         self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
         let ended = self.rows_of(sink, rows, mapping, progress);
+        self.note_record(sink);
+        ended
+    }
+
+    /// Notes how far the file is in that was read last.
+    pub(crate) fn note_record(&mut self, sink: &Sink<'_>) {
         if let Some(entry) = sink.entry() {
+            self.settled.push(entry.number);
             self.known.put(entry.clone());
         }
-        ended
+    }
+
+    /// The records of this import's files with bad rows of which no import has told that ended.
+    pub(crate) fn untold(&self) -> Vec<Entry> {
+        let mut numbers = self.settled.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let entries = numbers.iter().filter_map(|number| self.known.get(*number));
+        entries.filter(|entry| entry.untold() > 0).cloned().collect()
     }
 
     /// Bad rows that follow are of this file.
     pub(crate) fn begin_bad(&mut self, name: &str, columns: &[String]) {
-        self.bad.begin_file((self.totals.files > 1).then_some(name), columns);
+        self.bad.begin_file(name, self.totals.files > 1, columns);
     }
 
     /// The record of a file, new or known up to a row.
@@ -242,9 +279,15 @@ impl Import<'_> {
         is_enough: impl Fn(&Rows) -> bool,
     ) -> Result<(), Failure> {
         self.read_all(sink, rows, mapping, || {}, is_enough)?;
-        let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
-        self.note_refused(sink)?;
-        committed
+        self.commit(sink, &Reached { mark: rows.mark(), counts: self.counts })
+    }
+
+    /// Commits the rows that wait.
+    fn commit(&mut self, sink: &mut Sink<'_>, reached: &Reached) -> Result<(), Failure> {
+        let committed = sink.commit(reached, &mut self.bad);
+        self.counts.bad += sink.take_refused();
+        committed?;
+        self.bad.keep(u64::MAX).map(drop)
     }
 
     /// Commits the rows before a failing one, and notes that the file is in.
@@ -267,10 +310,9 @@ impl Import<'_> {
             (Err(Failure::Reported(_)), true) => self.before,
             _ => Reached { mark: rows.mark(), counts: self.counts },
         };
-        let committed = sink.commit(&reached);
-        self.note_refused(sink)?;
+        let committed = self.commit(sink, &reached);
         let reached = Reached { counts: self.counts, ..reached };
-        ended.and_then(|()| committed.and_then(|()| sink.end_file(&reached)))
+        ended.and_then(|()| committed.and_then(|()| sink.end_file(&reached, &mut self.bad)))
     }
 
     /// Nothing is imported yet: the user may fix the command line and run it again.
@@ -317,6 +359,7 @@ impl Import<'_> {
             self.counts.read += u64::from(row.is_some());
             self.totals.read += u64::from(row.is_some());
             match row {
+                None if sink.is_idle() => drop(self.bad.keep(u64::MAX)?),
                 None => {}
                 Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows), self.counts),
                 Some(Ok(false)) => {
@@ -325,11 +368,9 @@ impl Import<'_> {
                 }
                 Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad)?,
             }
-            if sink.is_full() {
+            if sink.is_full() || self.bad.is_full() {
                 self.check_share()?;
-                let committed = sink.commit(&Reached { mark: rows.mark(), counts: self.counts });
-                self.note_refused(sink)?;
-                committed?;
+                self.commit(sink, &Reached { mark: rows.mark(), counts: self.counts })?;
                 progress();
             }
         }
@@ -359,19 +400,9 @@ impl Import<'_> {
         self.bad.takes_raw().then(|| rows.raw())
     }
 
-    /// Notes the rows that the store refused.
-    fn note_refused(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
-        for Refused { line, raw, error } in sink.take_refused() {
-            let advice = if error.advice().is_empty() { "" } else { "; " };
-            let reason = format!("{}{advice}{}", error.message(), error.advice());
-            self.add_bad(line, raw, BadRow::whole(reason))?;
-        }
-        Ok(())
-    }
-
     fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
         self.counts.bad += 1;
-        self.bad.add(line, &raw.unwrap_or_default(), bad)?;
+        self.bad.add((self.counts.read, line), &raw.unwrap_or_default(), bad)?;
         if self.args.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 }

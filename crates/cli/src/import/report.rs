@@ -68,6 +68,11 @@ impl Totals {
         }
     }
 
+    /// How many rows were bad before this import went on, of which none has told that ended.
+    pub(crate) fn bad_before(&self) -> u64 {
+        self.went_on.iter().chain(&self.passed).map(Entry::untold).sum()
+    }
+
     /// Prints the report: as JSON on the output, or on the error output for people.
     pub(crate) fn report(
         &self,
@@ -153,6 +158,7 @@ impl Totals {
             "rows_empty": self.empty - self.unwanted,
             "rows_left_out": self.unwanted,
             "rows_bad": bad.count,
+            "rows_bad_before": self.bad_before(),
             "rows_left": self.left,
             "bad_rows": bad_rows.collect::<Value>(),
             "missing": (!self.missing.is_empty()).then(|| self.missing.join("; ")),
@@ -189,6 +195,11 @@ impl Totals {
         let empty = self.empty - self.unwanted;
         if empty > 0 {
             text.push_str(&format!("; {} had nothing to fold", human::plural(empty, "row")));
+        }
+        let before = self.bad_before();
+        if before > 0 {
+            let rows = human::plural(before, "bad row");
+            text.push_str(&format!("; {rows} of an earlier run of this import not imported"));
         }
         if bad.count > 0 {
             text.push_str(&format!("; {} not imported:", human::plural(bad.count, "bad row")));

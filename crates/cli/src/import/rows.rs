@@ -14,7 +14,8 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Records, Span};
-use crate::import::delimited_rows::{Delimited, other_delimiter, shown, slot_of};
+use crate::import::delimited_rows::{Delimited, names_in, numbered, other_delimiter, shown, slot_of};
+use crate::import::header;
 use crate::import::json_rows::{Ndjson, Unseen, json_of, text_of};
 use crate::import::lines::{self, Lines, Pattern};
 use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot};
@@ -28,7 +29,20 @@ pub(crate) struct Rows {
     nulls: Vec<String>,
     /// The line on which the present row begins, from 1.
     line: u64,
+    /// The first line names the columns; and if that was found out, how.
+    header: Header,
+    /// What was found out, in words.
+    notes: Vec<String>,
     form: Form,
+}
+
+/// Whether the first line names the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    Yes,
+    No,
+    /// It is like the second one.
+    FoundNone,
 }
 
 /// What makes rows of a piece of a file.
@@ -70,7 +84,10 @@ pub(crate) struct How<'a> {
     /// The pattern of its lines, if one is given.
     pub(crate) pattern: Option<&'a str>,
     pub(crate) delimiter: Option<u8>,
-    pub(crate) header: bool,
+    /// Whether the first line names the columns, if that is stated.
+    pub(crate) header: Option<bool>,
+    /// Whether a column of this name is asked for.
+    pub(crate) is_asked_for: &'a dyn Fn(&str) -> bool,
     /// Texts that mean a missing value.
     pub(crate) nulls: &'a [String],
 }
@@ -90,18 +107,49 @@ impl Seen {
     }
 }
 
+impl Header {
+    /// What is stated, or else what the first two lines say.
+    fn of(
+        how: &How<'_>,
+        source: &mut Source,
+        delimiter: u8,
+        notes: &mut Vec<String>,
+    ) -> Result<Header, Failure> {
+        let delimiter = match (how.pattern, how.format, how.header) {
+            (_, _, Some(true)) => return Ok(Header::Yes),
+            (_, _, Some(false)) => return Ok(Header::No),
+            (None, InputFormat::Csv | InputFormat::Tsv, None) => Some(delimiter),
+            (None, InputFormat::Spaces, None) => None,
+            _ => return Ok(Header::Yes),
+        };
+        let two = header::first_two(source.head()?, delimiter);
+        if !two.is_some_and(|(first, second)| header::is_row(&first, &second, how.is_asked_for)) {
+            return Ok(Header::Yes);
+        }
+        let note = "the first line is a row like the second one; columns are called c1, c2, ... (if it names them: --header)";
+        notes.push(note.to_owned());
+        Ok(Header::FoundNone)
+    }
+}
+
 impl Rows {
     /// Begins to read; takes the header, if there is one.
     pub(crate) fn open(mut source: Source, how: &How<'_>) -> Result<Rows, Failure> {
-        let mut note = None;
+        let mut notes = Vec::new();
+        let mut line = 0;
         let delimiter = match (how.delimiter, how.format) {
             (Some(stated), _) => stated,
             (None, InputFormat::Tsv) => b'\t',
             (None, InputFormat::Csv) => other_delimiter(&source.first_line()?).map_or(b',', |found| {
-                note = Some(format!("fields are separated by {}", shown(found)));
+                notes.push(format!("fields are separated by {}", shown(found)));
                 found
             }),
             (None, _) => b',',
+        };
+        let header = Header::of(how, &mut source, delimiter, &mut notes)?;
+        let first_line = match (how.pattern, how.format) {
+            (None, InputFormat::Spaces) if header != Header::Yes => source.first_line()?,
+            _ => String::new(),
         };
         let Source { reader, name, .. } = source;
         let form = match (how.pattern, how.format) {
@@ -111,8 +159,8 @@ impl Rows {
                 Form::Lines(Lines::new(reader, pattern, ROW_BYTES_MAX))
             }
             (None, InputFormat::Csv | InputFormat::Tsv) => {
-                let mut form = Delimited::open(reader, delimiter, how.header, &name)?;
-                form.notes.extend(note);
+                let mut form = Delimited::open(reader, delimiter, header == Header::Yes, &name)?;
+                notes.splice(0..0, std::mem::take(&mut form.notes));
                 Form::Delimited(form)
             }
             (None, InputFormat::Common) => Form::Lines(Lines::new(reader, Pattern::common(), ROW_BYTES_MAX)),
@@ -120,11 +168,33 @@ impl Rows {
                 Form::Lines(Lines::new(reader, Pattern::combined(), ROW_BYTES_MAX))
             }
             (None, InputFormat::Syslog) => Form::Lines(Lines::new(reader, Pattern::syslog(), ROW_BYTES_MAX)),
+            (None, InputFormat::Spaces) => {
+                let lines = |pattern| Lines::new(reader, pattern, ROW_BYTES_MAX);
+                let failed = |error: std::io::Error| match error.kind() {
+                    ErrorKind::Interrupted => Failure::Interrupted,
+                    _ => Failure::Refused(format!("cannot read {name}: {error}")),
+                };
+                let names = |text: &[u8]| {
+                    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+                    names_in(words, &mut notes)
+                };
+                Form::Lines(match header {
+                    Header::Yes => {
+                        lines(Pattern::words(Vec::new())).with_names(&mut line, names).map_err(failed)?
+                    }
+                    _ => lines(Pattern::words(numbered(first_line.split_whitespace().count()))),
+                })
+            }
             (None, format @ (InputFormat::Ndjson | InputFormat::Logfmt)) => {
                 Form::Ndjson(Ndjson::new(reader, Vec::new(), format == InputFormat::Logfmt))
             }
         };
-        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line: 0, form })
+        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line, header, notes, form })
+    }
+
+    /// Whether the first line named the columns.
+    pub(crate) fn has_header(&self) -> bool {
+        self.header == Header::Yes
     }
 
     /// What makes rows of its pieces.
@@ -215,11 +285,18 @@ impl Rows {
 
     /// The slot of a column. NDJSON may have any column.
     pub(crate) fn slot(&mut self, column: &str) -> Result<Slot, Failure> {
-        match &mut self.form {
+        let slot = match &mut self.form {
             Form::Delimited(form) => form.slot(column, &self.source_name),
             Form::Ndjson(form) => Ok(form.slot(column)),
             Form::Lines(form) => slot_of(&form.columns, column, &self.source_name),
-        }
+        };
+        slot.map_err(|failure| match failure {
+            Failure::Usage(wrong) if self.header == Header::FoundNone => Failure::Usage(format!(
+                "{wrong}; its first line is like the second one, and is taken for a row: if it names the columns, \
+                 --header"
+            )),
+            other => other,
+        })
     }
 
     /// Whether the header has a column of this name. Of NDJSON that is not known.
@@ -233,7 +310,7 @@ impl Rows {
 
     /// What was found out about the file, in words.
     pub(crate) fn notes(&self) -> &[String] {
-        if let Form::Delimited(form) = &self.form { &form.notes } else { &[] }
+        &self.notes
     }
 
     /// The line on which the present row begins.
@@ -324,6 +401,16 @@ impl Rows {
         self.json(slot).filter(is_nested)
     }
 
+    /// The texts of the elements of a list that a column of NDJSON holds in the present row; none if
+    /// it is no list.
+    pub(crate) fn elements(&self, slot: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
+        let Datum::List(items) = self.json(slot)? else { return None };
+        Some(items.iter().map(|item| match item {
+            Datum::Null => None,
+            item => Some(text_of(item)),
+        }))
+    }
+
     /// The contents of a column of NDJSON in the present row; none if it is missing.
     pub(crate) fn json(&self, slot: Slot) -> Option<&Datum> {
         match &self.form {
@@ -406,10 +493,19 @@ impl Rows {
         }
     }
 
-    /// The header of the file of bad rows.
+    /// The character between fields, if there is one.
+    pub(crate) fn delimiter(&self) -> Option<u8> {
+        match &self.form {
+            Form::Delimited(form) => Some(form.records.delimiter()),
+            Form::Ndjson(_) | Form::Lines(_) => None,
+        }
+    }
+
+    /// The columns of rows that are kept.
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
             Form::Delimited(form) => form.columns.clone(),
+            Form::Lines(form) if form.pattern.is_of_words() => form.columns.clone(),
             Form::Ndjson(_) | Form::Lines(_) => vec!["row".to_owned()],
         }
     }
@@ -464,7 +560,7 @@ impl Template {
             }
         };
         let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
-        Rows { source_name, nulls, line: 0, form }
+        Rows { source_name, nulls, line: 0, header: Header::Yes, notes: Vec::new(), form }
     }
 
     /// The error of a file that cannot be read on.

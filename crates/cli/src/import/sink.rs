@@ -6,7 +6,7 @@
 //!
 //! A row that the store refuses (a term of it is too long for an index, or folding it makes a value
 //! too long) is found when its batch is committed. The batch is then written in halves, down to the
-//! refused rows, so that all others are in.
+//! refused rows, so that all others are in. Bad rows are kept before what passes them is committed.
 //!
 //! **Exactly once.** Each batch has the record of its file (`ledger.rs`), which says up to which
 //! row the file is in. Loaded rows appear all at once: the records are written before that, and
@@ -25,7 +25,9 @@ use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Error, ErrorKind, Lif
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::import::ahead::Folded;
+use crate::import::bad_rows::BadRows;
 use crate::import::ledger::{self, Entry, Ledger};
+use crate::import::row::BadRow;
 use crate::import::tape::Mark;
 use crate::session::{Opened, Session};
 
@@ -54,8 +56,8 @@ pub(crate) struct Sink<'a> {
     left: u64,
     /// Rows that the store refused.
     refusals: u64,
-    /// Those that are not reported yet.
-    refused: Vec<Refused>,
+    /// Those that the reader does not know of yet.
+    refused: u64,
     /// The records of imports, once one is written.
     ledger: Option<Ledger>,
     /// The file that is read, as it is noted with the last batch; none of a pipe.
@@ -101,13 +103,6 @@ struct Row {
 
 /// A row as it was in the file, if that is kept for the file of bad rows.
 pub(crate) type Raw = Option<Vec<Vec<u8>>>;
-
-/// A row that the store refused.
-pub(crate) struct Refused {
-    pub(crate) line: u64,
-    pub(crate) raw: Raw,
-    pub(crate) error: Error,
-}
 
 /// The destination of rows, from the command line.
 #[derive(Clone, Copy)]
@@ -167,7 +162,7 @@ impl<'a> Sink<'a> {
             written: 0,
             left: 0,
             refusals: 0,
-            refused: Vec::new(),
+            refused: 0,
             ledger: None,
             entry: None,
             loaded: Vec::new(),
@@ -209,8 +204,8 @@ impl<'a> Sink<'a> {
         self.left += rows;
     }
 
-    /// The rows that the store refused since the last call.
-    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+    /// How many rows the store refused since the last call.
+    pub(crate) fn take_refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }
 
@@ -246,6 +241,11 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    /// Whether no row waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.rows.is_empty()
+    }
+
     /// Whether there is enough to commit, or it has waited long enough.
     pub(crate) fn is_full(&self) -> bool {
         let Waiting { rows, bytes, raw_bytes } = &self.waiting;
@@ -258,15 +258,15 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// A failure that is not that of a single row, or the first refused row of a strict import:
     /// rows after it are not written.
-    pub(crate) fn commit(&mut self, reached: &Reached) -> Result<(), Failure> {
+    pub(crate) fn commit(&mut self, reached: &Reached, bad: &mut BadRows) -> Result<(), Failure> {
         if self.waiting.rows.is_empty() {
             return Ok(());
         }
         let mut waiting = std::mem::take(&mut self.waiting);
         let (settled, rows) = (self.settled(), waiting.rows.len());
         let done = self.make().and_then(|()| match self.into.is_sorted {
-            true => (0..rows).try_for_each(|row| self.load(&mut waiting, row)),
-            false => self.put(&mut waiting, 0..rows, reached),
+            true => (0..rows).try_for_each(|row| self.load(&mut waiting, row, bad)),
+            false => self.put(&mut waiting, 0..rows, reached, bad),
         });
         self.left += rows as u64 - (self.settled() - settled);
         waiting.clear();
@@ -320,9 +320,11 @@ impl<'a> Sink<'a> {
     }
 
     /// Notes that the present file is in: it has been read to its end, and its rows are committed.
-    pub(crate) fn end_file(&mut self, reached: &Reached) -> Result<(), Failure> {
+    pub(crate) fn end_file(&mut self, reached: &Reached, bad: &mut BadRows) -> Result<(), Failure> {
+        let kept = bad.keep(u64::MAX)?;
         let Some(entry) = &mut self.entry else { return Ok(()) };
         advance(entry, reached);
+        entry.kept = kept.or_else(|| entry.kept.take());
         entry.done = true;
         match &self.table {
             None => return Ok(()),
@@ -352,13 +354,19 @@ impl<'a> Sink<'a> {
     }
 
     /// Commits these rows: all at once, or where the store refuses one of them, in halves.
-    fn put(&mut self, waiting: &mut Waiting, rows: Range<usize>, reached: &Reached) -> Result<(), Failure> {
-        match self.put_at_once(waiting, rows.clone(), reached) {
+    fn put(
+        &mut self,
+        waiting: &mut Waiting,
+        rows: Range<usize>,
+        reached: &Reached,
+        bad: &mut BadRows,
+    ) -> Result<(), Failure> {
+        match self.put_at_once(waiting, rows.clone(), reached, bad) {
             Ok(()) => Ok(()),
             Err(Failure::Store(error)) if rows.len() == 1 && is_of_a_row(&error) => {
-                self.refuse(&mut waiting.rows[rows.start], error)
+                self.refuse(&mut waiting.rows[rows.start], error, bad)
             }
-            Err(Failure::Store(error)) if is_of_a_row(&error) => self.put_halves(waiting, rows, reached),
+            Err(Failure::Store(error)) if is_of_a_row(&error) => self.put_halves(waiting, rows, reached, bad),
             Err(failure) => Err(failure),
         }
     }
@@ -368,11 +376,12 @@ impl<'a> Sink<'a> {
         waiting: &mut Waiting,
         rows: Range<usize>,
         reached: &Reached,
+        bad: &mut BadRows,
     ) -> Result<(), Failure> {
         let middle = rows.start + rows.len() / 2;
         let counts = waiting.rows[middle - 1].counts;
-        self.put(waiting, rows.start..middle, &Reached { mark: None, counts })?;
-        self.put(waiting, middle..rows.end, reached)
+        self.put(waiting, rows.start..middle, &Reached { mark: None, counts }, bad)?;
+        self.put(waiting, middle..rows.end, reached, bad)
     }
 
     fn put_at_once(
@@ -380,11 +389,13 @@ impl<'a> Sink<'a> {
         waiting: &mut Waiting,
         rows: Range<usize>,
         reached: &Reached,
+        bad: &mut BadRows,
     ) -> Result<(), Failure> {
+        let kept = bad.keep(reached.counts.read)?;
         self.open_ledger()?;
         let is_long = |row: &Row| row.value.len() > VALUE_BYTES_MAX;
         if rows.len() > 1 && waiting.rows[rows.clone()].iter().any(is_long) {
-            return self.put_halves(waiting, rows, reached); // down to the long one alone
+            return self.put_halves(waiting, rows, reached, bad); // down to the long one alone
         }
         let Into { lifetime, durability, .. } = self.into;
         let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
@@ -401,6 +412,8 @@ impl<'a> Sink<'a> {
         if let (Some(ledger), Some(entry)) = (&self.ledger, &mut entry) {
             advance(entry, reached);
             entry.rows += rows.len() as u64;
+            entry.bad += self.refused; // they are counted once the reader knows of them
+            entry.kept = kept.or_else(|| entry.kept.take());
             ledger.note(batch, self.into.table, entry)?;
         }
         if !batch.is_empty() {
@@ -412,7 +425,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Passes a row to the load.
-    fn load(&mut self, waiting: &mut Waiting, at: usize) -> Result<(), Failure> {
+    fn load(&mut self, waiting: &mut Waiting, at: usize, bad: &mut BadRows) -> Result<(), Failure> {
         let Some(Made::Load { load, last_key }) = &mut self.table else { return Ok(()) }; // it is made before
         let row = &waiting.rows[at];
         let (key, value) = waiting.key_and_value(row);
@@ -426,14 +439,19 @@ impl<'a> Sink<'a> {
                 }
                 Ok(())
             }
-            Err(error) if is_in_order && is_of_a_row(&error) => self.refuse(&mut waiting.rows[at], error),
+            Err(error) if is_in_order && is_of_a_row(&error) => {
+                self.refuse(&mut waiting.rows[at], error, bad)
+            }
             Err(error) => Err(Failure::Store(error).at_line(row.line)),
         }
     }
 
-    fn refuse(&mut self, row: &mut Row, error: Error) -> Result<(), Failure> {
+    fn refuse(&mut self, row: &mut Row, error: Error, bad: &mut BadRows) -> Result<(), Failure> {
         self.refusals += 1;
-        self.refused.push(Refused { line: row.line, raw: row.raw.take(), error });
+        self.refused += 1;
+        let advice = if error.advice().is_empty() { "" } else { "; " };
+        let reason = format!("{}{advice}{}", error.message(), error.advice());
+        bad.add((row.counts.read, row.line), &row.raw.take().unwrap_or_default(), BadRow::whole(reason))?;
         if self.into.is_strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::file_names;
 #[cfg(feature = "parquet")]
 use crate::import::columnar;
+use crate::import::kept::{self, Form};
 use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
 use crate::import::unpack;
@@ -44,6 +45,8 @@ pub(crate) struct Source {
     pub(crate) bytes_read: Arc<AtomicU64>,
     /// Its first bytes say that it is packed.
     pub(crate) is_packed: bool,
+    /// How its rows are read, if it has bad rows that were kept.
+    pub(crate) kept: Option<Form>,
 }
 
 /// Opens a file that grows: where it ends, a read fails with `WouldBlock`, until another file has
@@ -78,17 +81,47 @@ pub(crate) fn follow_next(path: &str) -> Result<Source, Failure> {
     }
 }
 
+/// How much of what was read is remembered, at the beginning and at the end.
+const REMEMBERED_BYTES: usize = 4096;
+
 /// A file that grows.
 struct Growing {
     path: String,
     file: File,
     /// Another file has its name: it is read to its end once more.
     is_replaced: bool,
+    /// It was emptied and filled again: what it has now is read from its beginning, as another one.
+    is_refilled: bool,
+    /// What was read first, and last.
+    begin: Vec<u8>,
+    last: Vec<u8>,
 }
 
 impl Growing {
     fn of(path: &str, file: File) -> Growing {
-        Growing { path: path.to_owned(), file, is_replaced: false }
+        let (begin, last) = (Vec::new(), Vec::new());
+        Growing { path: path.to_owned(), file, is_replaced: false, is_refilled: false, begin, last }
+    }
+
+    /// Remembers what was read.
+    fn remember(&mut self, read: &[u8]) {
+        let wanted = (REMEMBERED_BYTES - self.begin.len()).min(read.len());
+        self.begin.extend_from_slice(&read[..wanted]);
+        self.last.extend_from_slice(&read[read.len().saturating_sub(REMEMBERED_BYTES)..]);
+        self.last.drain(..self.last.len().saturating_sub(REMEMBERED_BYTES));
+    }
+
+    /// Whether it still has what was read of it, up to here. What copies a log and empties it
+    /// leaves the same file, which may soon be longer than before.
+    fn has_what_was_read(&self, up_to: u64) -> io::Result<bool> {
+        let has = |wanted: &[u8], at: u64| -> io::Result<bool> {
+            let mut there = vec![0; wanted.len()];
+            match self.file.read_exact_at(&mut there, at) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+                read => read.map(|()| there == wanted),
+            }
+        };
+        Ok(has(&self.begin, 0)? && has(&self.last, up_to - self.last.len() as u64)?)
     }
 
     /// Whether another file has its name, or it has been cut: nothing is added to it any more.
@@ -105,8 +138,17 @@ impl Growing {
 
 impl Read for Growing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_refilled {
+            return Ok(0);
+        }
+        let up_to = self.file.stream_position()?;
         let len = self.file.read(buffer)?;
+        self.is_refilled = !self.is_replaced && !self.has_what_was_read(up_to)?;
+        if self.is_refilled {
+            return Ok(0);
+        }
         if len > 0 || self.is_replaced {
+            self.remember(&buffer[..len]);
             return Ok(len);
         }
         self.is_replaced = self.is_left()?;
@@ -134,7 +176,16 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     if let Some(content) = columnar::open(&file, path, facts.len())? {
         let columnar::Content { reader, bytes_read } = content;
         let (name, inode, bytes_total) = (path.to_owned(), Some(Inode::of(&facts)), Some(facts.len()));
-        return Ok(Source { reader, name, inode, packed: None, bytes_total, bytes_read, is_packed: false });
+        return Ok(Source {
+            reader,
+            name,
+            inode,
+            packed: None,
+            bytes_total,
+            bytes_read,
+            is_packed: false,
+            kept: None,
+        });
     }
     let file = Arc::new(file);
     let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()))?;
@@ -216,10 +267,15 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<S
     let is_packed = unpack::is_packed(head);
     let mut content = unpack::unpacked(buffered).map_err(failed)?;
     wait_for(&mut content)?;
-    refuse_other_kinds(name, content.fill_buf().map_err(failed)?)?;
-    let reader = unpack::lined(content).map_err(failed)?;
+    let head = content.fill_buf().map_err(failed)?;
+    refuse_other_kinds(name, head)?;
+    let kept = Form::of_head(head);
+    let reader = match kept {
+        Some(_) => kept::rows(content),
+        None => unpack::lined(content).map_err(failed)?,
+    };
     let name = name.to_owned();
-    Ok(Source { reader, name, inode: None, packed: None, bytes_total, bytes_read, is_packed })
+    Ok(Source { reader, name, inode: None, packed: None, bytes_total, bytes_read, is_packed, kept })
 }
 
 /// What is unpacked from a pipe: rows are taken before its checksum is read, and where that is
@@ -283,7 +339,7 @@ pub(crate) fn by_name(path: &str) -> InputFormat {
 }
 
 /// As [`by_name`]; if the name does not show the format, the first line does: `{` begins NDJSON,
-/// and lines of access logs are known.
+/// and lines of logs are known. Words between spaces are known by the second line, too.
 pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat, Failure> {
     match stated_by_name(path) {
         Some(format) => Ok(format),
@@ -293,6 +349,9 @@ pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat,
             Ok(match line.as_str() {
                 line if Pattern::combined().fits(line) => InputFormat::Combined,
                 line if Pattern::common().fits(line) => InputFormat::Common,
+                line if Pattern::syslog().fits(line) => InputFormat::Syslog,
+                line if Pattern::logfmt().fits(line) => InputFormat::Logfmt,
+                _ if source.is_spaced()? => InputFormat::Spaces,
                 _ => InputFormat::Csv,
             })
         }
@@ -320,10 +379,24 @@ impl Source {
         self
     }
 
+    /// What is read at once. Waits for the first bytes of a pipe.
+    pub(crate) fn head(&mut self) -> Result<&[u8], Failure> {
+        wait_for(&mut self.reader)?;
+        self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))
+    }
+
+    /// Whether the first two lines have words with runs of spaces between them, and no delimiter.
+    fn is_spaced(&mut self) -> Result<bool, Failure> {
+        let head = self.head()?;
+        let text = String::from_utf8_lossy(&head[..head.len().min(4096)]);
+        let is_spaced = |line: &str| line.trim().contains("  ") && !line.contains([',', ';', '\t', '|', '"']);
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        Ok(lines.next().is_some_and(is_spaced) && lines.next().is_some_and(|line| line.trim().contains("  ")))
+    }
+
     /// The first line that is not empty, of what is read at once.
     pub(crate) fn first_line(&mut self) -> Result<String, Failure> {
-        wait_for(&mut self.reader)?;
-        let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
+        let head = self.head()?;
         let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
         let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(line).into_owned())
@@ -332,8 +405,7 @@ impl Source {
     /// Whether this is the first byte that is neither blank nor a byte order mark, of those that
     /// are read at once. Waits for the first bytes of a pipe.
     fn begins_with(&mut self, byte: u8) -> Result<bool, Failure> {
-        wait_for(&mut self.reader)?;
-        let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
+        let head = self.head()?;
         let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
         Ok(head.trim_ascii_start().first() == Some(&byte))
     }

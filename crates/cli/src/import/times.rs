@@ -59,17 +59,20 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// Reads a time for a key or a value that is one, in microseconds since 1970: also what a time was
-/// cut to, which is its beginning.
-pub(crate) fn micros(text: &str, zone: &TimeZone) -> Result<i64, String> {
+/// Reads a time, also what a time was cut to, which is its beginning.
+pub(crate) fn moment(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let is_cut = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-T".contains(&byte));
-    let whole = match (is_cut(text), text.len()) {
+    match (is_cut(text), text.len()) {
         (true, 4) => parse(&format!("{text}-01-01"), zone),
         (true, 7) => parse(&format!("{text}-01"), zone),
         (true, 13) if text.contains('T') => parse(&format!("{text}:00"), zone),
         _ => parse(text, zone),
-    };
-    let nanos = whole.map(Timestamp::as_nanosecond).ok_or_else(|| {
+    }
+}
+
+/// Reads a time for a key or a value that is one, in microseconds since 1970.
+pub(crate) fn micros(text: &str, zone: &TimeZone) -> Result<i64, String> {
+    let nanos = moment(text, zone).map(Timestamp::as_nanosecond).ok_or_else(|| {
         format!("expected a time (2013-01-01T05:15:00Z, or seconds since 1970), found `{text}`")
     })?;
     i64::try_from(nanos.div_euclid(1000)).map_err(|_| format!("`{text}` is too far from 1970"))

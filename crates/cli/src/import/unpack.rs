@@ -26,7 +26,7 @@ const PARQUET_ADVICE: &str = "it is cut off, packed, or comes from a pipe: name 
 const ARROW_ADVICE: &str = PARQUET_ADVICE;
 
 /// Files of other kinds, by their first bytes: what they are, and what to do.
-const OTHERS: [(&[u8], &str, &str); 10] = [
+const OTHERS: [(&[u8], &str, &str); 15] = [
     (b"PAR1", "a Parquet file", PARQUET_ADVICE),
     (b"ARROW1", "an Arrow file", ARROW_ADVICE),
     (b"Obj\x01", "an Avro file", "convert it to lines of JSON: avro-tools tojson FILE"),
@@ -37,6 +37,11 @@ const OTHERS: [(&[u8], &str, &str); 10] = [
         "export a table: sqlite3 -csv -header FILE 'select * from …'",
     ),
     (b"%PDF", "a PDF document", "it has no rows"),
+    (b"ORC", "an ORC file", "convert it to lines of JSON: orc-contents FILE | folddb import … -"),
+    (b"\x89PNG", "a picture", "it has no rows"),
+    (b"\xff\xd8\xff", "a picture", "it has no rows"),
+    (b"GIF8", "a picture", "it has no rows"),
+    (b"\x7fELF", "a program", "it has no rows; import what it prints: PROGRAM | folddb import … -"),
     (b"\xfd7zXZ\0", "packed with xz", "unpack it: xz -dc FILE | folddb import … -"),
     (b"\x04\x22\x4d\x18", "packed with lz4", "unpack it: lz4 -dc FILE | folddb import … -"),
     (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8 FILE | folddb import … -"),
@@ -52,7 +57,36 @@ pub(crate) fn other_kind(head: &[u8]) -> Option<(&'static str, &'static str)> {
         .find(|(magic, ..)| head.starts_with(magic) && !(is_text && magic.iter().all(u8::is_ascii_graphic)));
     let is_tar = head.get(257..262) == Some(b"ustar");
     let tar = is_tar.then_some(("a tar archive", "unpack it, and import the directory"));
-    found.map(|(_, what, advice)| (*what, *advice)).or(tar)
+    found
+        .map(|(_, what, advice)| (*what, *advice))
+        .or(tar)
+        .or_else(|| if is_packed(head) { None } else { other_text(head) })
+}
+
+/// What a text is that has its rows otherwise than in lines, and what to do; or what is no text.
+fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let text = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+    let begins = |with: &[u8]| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    let first = text.split(|byte| matches!(byte, b'\n')).next().unwrap_or_default().trim_ascii_end();
+    let near = &head[..head.len().min(1024)];
+    let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
+    if begins(b"<!doctype html") || begins(b"<html") {
+        Some(("a page of HTML", "save its table as CSV"))
+    } else if begins(b"<?xml") {
+        Some((
+            "an XML file",
+            "convert it to lines of JSON: yq -p xml -o json -I 0 '.ROWS[]' FILE | folddb import … -",
+        ))
+    } else if first == b"---" || begins(b"%yaml") {
+        Some(("a YAML file", "convert it to lines of JSON: yq -o json -I 0 '.[]' FILE | folddb import … -"))
+    } else if first == b"{" {
+        let advice = "make a line of each row: jq -c '.ROWS[]' FILE | folddb import … -; or, of several objects, jq -c . FILE";
+        Some(("an object of JSON on many lines", advice))
+    } else if near.contains(&0) && !std::str::from_utf8(near).map_or_else(is_cut, |_| true) {
+        Some(("a file of another kind", "its bytes are no text; convert it to CSV or to lines of JSON"))
+    } else {
+        None
+    }
 }
 
 /// Whether a file that begins like this is packed.

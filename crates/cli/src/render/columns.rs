@@ -18,6 +18,9 @@ use crate::render::quantiles::{self, Quantiles};
 pub(crate) const HEAD_FIELDS: [&str; 7] =
     ["size_bytes", "hash", "version", "separated", "written", "deadline", "head"];
 
+/// The number of the column of terms.
+const TERM: usize = usize::MAX;
+
 /// What a full counter of 64 bits shows.
 const FULL: i128 = u64::MAX as i128;
 
@@ -252,12 +255,20 @@ impl Columns {
                 false => picked.extend(parts), // of a field
             }
         }
+        let folded = |index: &&usize| self.picked.as_ref().is_some_and(|before| !before.contains(index));
+        if let Some(&index) = picked.iter().find(folded) {
+            let name = &all[index];
+            return Err(Failure::Usage(format!("the column `{name}` is folded over: name it in --by, too")));
+        }
         self.picked = Some(picked);
         Ok(self)
     }
 
     /// The number of the column of this name.
     pub(crate) fn find(&self, name: &str) -> Result<usize, Failure> {
+        if self.has_term && name == "term" {
+            return Ok(TERM);
+        }
         let all = self.all_names();
         all.iter().position(|known| known == name).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -285,7 +296,7 @@ impl Columns {
 
     /// A field of a row, by the number of its column.
     pub(crate) fn field_of<'a>(&self, column: usize, row: &'a Row) -> &'a Datum {
-        self.field(column, &row.key, &row.value)
+        if column == TERM { &row.term } else { self.field(column, &row.key, &row.value) }
     }
 
     fn all_names(&self) -> Vec<String> {
@@ -297,13 +308,17 @@ impl Columns {
         let all = self.all_names();
         match &self.picked {
             None => self.has_term.then(|| "term".to_owned()).into_iter().chain(all).collect(),
-            Some(picked) => picked.iter().map(|&index| all[index].clone()).collect(),
+            Some(picked) => {
+                let name = |&index: &usize| all.get(index).map_or("term", String::as_str).to_owned();
+                picked.iter().map(name).collect()
+            }
         }
     }
 
     /// For each column, what shows it.
     pub(crate) fn kinds(&self) -> Vec<Shown> {
-        let of = |index: usize| if index < self.keys.len() { Shown::ByCodec } else { self.values };
+        let is_key = |index: usize| index < self.keys.len() || index == TERM;
+        let of = |index: usize| if is_key(index) { Shown::ByCodec } else { self.values };
         match &self.picked {
             Some(picked) => picked.iter().map(|&index| of(index)).collect(),
             None => {
@@ -349,7 +364,7 @@ impl Columns {
                 let term = self.has_term.then_some(&row.term);
                 term.into_iter().chain((0..self.keys.len() + self.paths.len()).map(field)).collect()
             }
-            Some(picked) => picked.iter().map(|&index| field(index)).collect(),
+            Some(picked) => picked.iter().map(|&index| self.field_of(index, row)).collect(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::render::columns::{Columns, Row};
 use crate::render::look::Picture;
 use crate::render::plot;
 use crate::render::sorted::number;
+use crate::render::steps;
 
 /// Most bars of a picture: their scale is known when the last one is.
 const BARS_MAX: usize = 1000;
@@ -33,6 +34,8 @@ struct Group {
     ends: Option<(String, String)>,
     bars: Vec<(String, Option<f64>)>,
     values: Vec<Option<f64>>,
+    /// The last elements, of a sparkline.
+    places: Vec<String>,
 }
 
 impl Drawing {
@@ -74,6 +77,7 @@ impl Drawing {
             self.end_group(out)?;
         }
         let first = self.group.ends.take().map_or_else(|| last.clone(), |(first, _)| first);
+        self.group.places.push(last.clone());
         self.group.ends = Some((first, last));
         self.group.label = label;
         self.group.values.push(value);
@@ -93,9 +97,14 @@ impl Drawing {
         let group = std::mem::take(&mut self.group);
         let Some((first, last)) = group.ends else { return Ok(()) };
         let of = if group.label.is_empty() { String::new() } else { format!("{}: ", group.label) };
-        let density = plot::density(group.values.len(), self.width);
-        writeln!(out, "{of}{first} to {last}; {} {}{density}", self.name, plot::span(&group.values))?;
-        writeln!(out, "{}", plot::sparkline(&group.values, self.width))?;
+        let span = plot::span(&group.values);
+        let (signs, what) = match steps::of(&group.places, &group.values) {
+            Some(signs) => (signs, "step"),
+            None => (group.values, "row"),
+        };
+        let density = plot::density(signs.len(), self.width, what);
+        writeln!(out, "{of}{first} to {last}; {} {span}{density}", self.name)?;
+        writeln!(out, "{}", plot::sparkline(&signs, self.width).trim_end())?;
         Ok(())
     }
 }

@@ -137,10 +137,10 @@ pub(crate) fn spread((least, mean, largest): (f64, f64, f64), deviation: f64, wi
 }
 
 /// How many rows a sign of a sparkline stands for, in words; nothing for one.
-pub(crate) fn density(rows: usize, cells: usize) -> String {
-    match rows.div_ceil(cells.max(1)) {
+pub(crate) fn density(signs: usize, cells: usize, what: &str) -> String {
+    match signs.div_ceil(cells.max(1)) {
         0 | 1 => String::new(),
-        per_cell => format!("; each sign is the mean of {}", human::plural(per_cell as u64, "row")),
+        per_cell => format!("; each sign is the mean of {}", human::plural(per_cell as u64, what)),
     }
 }
 

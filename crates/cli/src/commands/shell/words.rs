@@ -11,6 +11,7 @@ use rustyline::{Context, Helper};
 use super::line;
 use crate::args::{Cli, RangeArgs};
 use crate::ranges;
+use crate::render::columns::Columns;
 use crate::session::is_reserved;
 
 /// Verbs that do not apply in a shell.
@@ -38,8 +39,15 @@ pub(crate) enum Wanted {
         table: String,
         before: Vec<String>,
     },
+    /// Column of this table; several stand between commas.
+    Column(String),
+    /// Index of this table.
+    Index(String),
     File,
 }
+
+/// What takes a column.
+const OF_COLUMNS: [&str; 5] = ["--sort", "--columns", "--by", "--plot", "--spark"];
 
 /// What a word after these is to be.
 pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bool) -> Wanted {
@@ -59,6 +67,12 @@ pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bo
         return if names_file { Wanted::File } else { Wanted::Table };
     };
     let rest = &words[at + 2..];
+    if words.last().is_some_and(|last| OF_COLUMNS.contains(&last.as_str())) {
+        return Wanted::Column(words[at + 1].clone());
+    }
+    if rest.is_empty() && (verb == "find" || verb == "index" && words[1] == "drop") {
+        return Wanted::Index(words[at + 1].clone());
+    }
     let takes_file = ["import", "export", "import-dir", "export-dir"].contains(&verb.as_str());
     let last = rest.iter().rposition(|word| word.starts_with("--")).map_or("", |at| &rest[at][2..]);
     if takes_file && last.is_empty() || ["to", "file", "against", "bad-rows"].contains(&last) {
@@ -126,6 +140,16 @@ fn elements(table: &BytesTable, before: &[String], typed: &str) -> Option<Vec<St
     Some(found)
 }
 
+/// Names, behind those that are typed already.
+fn behind_commas(names: Vec<String>, typed: &str) -> Vec<String> {
+    let before = typed.rfind(',').map_or("", |comma| &typed[..=comma]);
+    names.iter().map(|name| format!("{before}{name}")).collect()
+}
+
+fn index_names(table: &BytesTable) -> Vec<String> {
+    table.indexes().iter().map(|index| index.rule.name.clone()).collect()
+}
+
 /// A word as it is typed.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:@%+,=".contains(letter);
@@ -155,6 +179,15 @@ impl Completer for Words {
             Wanted::Verb => self.verbs.clone(),
             Wanted::Option => self.options(&words[0]),
             Wanted::Table => tables,
+            Wanted::Column(table) => {
+                let table = self.store.bytes_table(&table).ok();
+                let names = table.map(|table| Columns::of(table.rules(), false, false).names());
+                behind_commas(names.unwrap_or_default(), typed)
+            }
+            Wanted::Index(table) => {
+                let table = self.store.bytes_table(&table).ok();
+                table.map(|table| index_names(&table)).unwrap_or_default()
+            }
             Wanted::Key { table, before } => {
                 let table = self.store.bytes_table(&table).ok();
                 table.and_then(|table| elements(&table, &before, typed)).unwrap_or_default()

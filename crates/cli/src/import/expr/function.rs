@@ -11,7 +11,7 @@ use crate::human;
 use crate::import::times::{self, Unit};
 
 /// The functions by name, with what they take.
-const FUNCTIONS: [(&str, &str); 32] = [
+pub(super) const FUNCTIONS: [(&str, &str); 32] = [
     ("year", "time, zone"),
     ("month", "time, zone"),
     ("day", "time, zone"),
@@ -70,6 +70,12 @@ pub(crate) enum Function {
         format: String,
         zone: TimeZone,
     },
+    /// A time, as what is compared: what this function gives, or the text itself, in its zone. And
+    /// whether a text that is no time is no mistake.
+    Moment {
+        of: Box<Function>,
+        is_maybe: bool,
+    },
     Prefix,
     Suffix,
     Lower,
@@ -112,6 +118,29 @@ impl Function {
         }
     }
 
+    /// Whether it gives a time, or the beginning of one.
+    pub(super) fn gives_times(&self) -> bool {
+        use Unit::{Epoch, EpochMs, HourOfDay, Weekday};
+        match self {
+            Function::Cut { unit, .. } => !matches!(unit, Weekday | HourOfDay | Epoch | EpochMs),
+            Function::Named { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it gives a text that is no time, whatever it looks like.
+    pub(super) fn gives_texts(&self) -> bool {
+        use Function::{Concat, Lower, Prefix, Suffix, Upper};
+        matches!(self, Concat | Lower | Prefix | Suffix | Upper)
+    }
+
+    /// The same, of which the times are compared; and the expression that it is called with.
+    pub(super) fn compared(of: Option<&Function>, zone: &TimeZone, is_maybe: bool) -> Function {
+        let plain = || Function::Cut { unit: Unit::Time, zone: zone.clone() };
+        let of = of.filter(|of| of.gives_times()).cloned().unwrap_or_else(plain);
+        Function::Moment { of: Box::new(of), is_maybe }
+    }
+
     /// The zone of the times that it gives.
     pub(super) fn zone(&self) -> Option<&TimeZone> {
         match self {
@@ -152,12 +181,16 @@ impl Function {
     /// What it gives for these arguments. What is missing gives null.
     pub(super) fn call<'a>(&self, values: &[Value<'a>]) -> Result<Value<'a>, String> {
         if let Function::Concat = self {
-            return Ok(concat(values));
+            return concat(values);
         }
         if values.contains(&Value::Null) {
             return Ok(Value::Null);
         }
+        if let Some(Value::List(items)) = values.first() {
+            return self.of_list(items, &values[1..]);
+        }
         match self {
+            Function::Moment { of, is_maybe } => of.moment_of(&values[0], *is_maybe),
             Function::Cut { .. } | Function::Named { .. } => self.of_time(&values[0]),
             Function::Abs
             | Function::Floor
@@ -177,22 +210,62 @@ impl Function {
         }
     }
 
+    /// What it gives for a list: for each of its elements, or for all of them. Elements that are
+    /// missing give none.
+    fn of_list<'a>(&self, items: &[Value<'a>], rest: &[Value<'a>]) -> Result<Value<'a>, String> {
+        let items = items.iter().filter(|item| **item != Value::Null);
+        match (self, rest) {
+            (Function::Length, _) => Ok(Value::Whole(items.count() as i64)),
+            (Function::Contains, [part]) => {
+                let part = text_of(part)?;
+                Ok(Value::Bool(items.filter_map(Value::text).any(|text| text == part)))
+            }
+            (Function::Matches(_) | Function::Contains | Function::StartsWith | Function::EndsWith, _)
+            | (Function::Moment { .. }, _) => Err(NO_LIST.to_owned()),
+            _ => {
+                let call = |item: &Value<'a>| self.call(&[std::slice::from_ref(item), rest].concat());
+                let given: Vec<Value<'a>> = items.map(call).collect::<Result<_, _>>()?;
+                Ok(Value::List(given.into_iter().filter(|given| *given != Value::Null).collect()))
+            }
+        }
+    }
+
+    /// The time that a text is, or the beginning of what this function cuts it to.
+    fn moment_of<'a>(&self, value: &Value<'_>, is_maybe: bool) -> Result<Value<'a>, String> {
+        let given = match self {
+            Function::Cut { unit: Unit::Time, zone } => {
+                let text = text_of(value)?;
+                times::moment(&text, zone).ok_or_else(|| no_time(&text))
+            }
+            Function::Named { format, zone } => {
+                let text = text_of(value)?;
+                times::named(&text, format, zone).ok_or_else(|| not_like(&text, format))
+            }
+            cut => {
+                let text = cut.of_time(value)?.text().unwrap_or_default().into_owned();
+                cut.zone().and_then(|zone| times::moment(&text, zone)).ok_or_else(|| no_time(&text))
+            }
+        };
+        match given {
+            Ok(at) => Ok(Value::Moment(at)),
+            Err(_) if is_maybe => Ok(Value::Text(Cow::Owned(text_of(value)?.into_owned()))),
+            Err(wrong) => {
+                Err(format!("{wrong} (texts that are no times are compared so: concat(…) > \"…\")"))
+            }
+        }
+    }
+
     fn of_time<'a>(&self, value: &Value<'_>) -> Result<Value<'a>, String> {
         let text = text_of(value)?;
         let (at, unit, zone) = match self {
             Function::Cut { unit, zone } => (times::parse(&text, zone), *unit, zone),
             Function::Named { format, zone } => match times::named(&text, format, zone) {
-                None => return Err(format!("expected a time like `{format}`, found `{text}`")),
+                None => return Err(not_like(&text, format)),
                 at => (at, Unit::Time, zone),
             },
             _ => return Ok(Value::Null),
         };
-        let Some(at) = at else {
-            return Err(format!(
-                "expected a time (2013-01-01T05:15:00Z, 10/Oct/2000:13:55:36 -0700, or seconds since 1970), found \
-                 `{text}`; another form is named: time(…, \"%d.%m.%Y %H:%M\")"
-            ));
-        };
+        let Some(at) = at else { return Err(no_time(&text)) };
         Ok(Value::Field(Cow::Owned(times::cut(at, unit, zone))))
     }
 
@@ -360,12 +433,28 @@ fn matching(name: &str, arguments: &[Option<Value<'static>>]) -> Result<Function
     Ok(if name == "regex" { Function::Regex { pattern, group } } else { Function::Matches(pattern) })
 }
 
-fn text_of<'v>(value: &'v Value<'_>) -> Result<Cow<'v, str>, String> {
-    value.text().ok_or_else(|| "expected a text, found a list".to_owned())
+const NO_LIST: &str = "expected a text, found a list (length(list) and contains(list, \"element\") take one)";
+
+fn no_time(text: &str) -> String {
+    format!(
+        "expected a time (2013-01-01T05:15:00Z, 10/Oct/2000:13:55:36 -0700, or seconds since 1970), found `{text}`; \
+         another form is named: time(…, \"%d.%m.%Y %H:%M\")"
+    )
 }
 
-fn concat<'a>(values: &[Value<'_>]) -> Value<'a> {
-    Value::Text(Cow::Owned(values.iter().filter_map(Value::text).collect()))
+fn not_like(text: &str, format: &str) -> String {
+    format!("expected a time like `{format}`, found `{text}`")
+}
+
+fn text_of<'v>(value: &'v Value<'_>) -> Result<Cow<'v, str>, String> {
+    value.text().ok_or_else(|| NO_LIST.to_owned())
+}
+
+fn concat<'a>(values: &[Value<'_>]) -> Result<Value<'a>, String> {
+    match values.iter().any(|value| matches!(value, Value::List(_))) {
+        true => Err(NO_LIST.to_owned()),
+        false => Ok(Value::Text(Cow::Owned(values.iter().filter_map(Value::text).collect()))),
+    }
 }
 
 /// The place after so many letters.

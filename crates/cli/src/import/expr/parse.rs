@@ -6,6 +6,7 @@ use super::Expr;
 use super::function::Function;
 use super::value::{Operator, Value};
 use super::words::{Word, words};
+use crate::import::times;
 
 /// How deep an expression may be nested.
 const DEPTH_MAX: usize = 64;
@@ -123,21 +124,32 @@ impl Reader<'_> {
                 self.wants("[")?;
                 let items = self.list("]")?;
                 items.iter().try_for_each(|item| comparable(&left, item, false))?;
-                let list = Expr::List(items);
-                return Ok(Expr::Two(Operator::In, Box::new((left, list))));
+                return among(left, items, self.zone);
             }
         };
         let right = self.sum()?;
         let is_order = !matches!(operator, Operator::Equal | Operator::NotEqual);
         comparable(&left, &right, is_order)?;
-        Ok(Expr::Two(operator, Box::new((left, right))))
+        let both = match are_times(&left, &right, is_order) {
+            true => {
+                let zone = left.zone().or(right.zone()).unwrap_or(self.zone).clone();
+                (moment(left, &zone, !is_order)?, moment(right, &zone, !is_order)?)
+            }
+            false => (left, right),
+        };
+        Ok(Expr::Two(operator, Box::new(both)))
     }
 
     fn sum(&mut self) -> Result<Expr, String> {
         let mut left = self.product()?;
         while let Some(sign) = self.takes(&["+", "-"]) {
             let operator = if sign == "+" { Operator::Plus } else { Operator::Minus };
-            left = Expr::Two(operator, Box::new((left, self.product()?)));
+            let right = self.product()?;
+            let both = match operator == Operator::Minus && is_time(&left) && is_time(&right) {
+                true => (moment(left, self.zone, false)?, moment(right, self.zone, false)?),
+                false => (left, right),
+            };
+            left = Expr::Two(operator, Box::new(both));
         }
         Ok(left)
     }
@@ -225,6 +237,67 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Whether an expression gives times, or their beginnings.
+fn is_time(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(function, _) if function.gives_times())
+}
+
+/// Whether two sides are compared as times: one gives times and the other one does not give
+/// numbers, as of years; or a column has what is asked for by a time in quotes, which the form of
+/// its times need not have.
+fn are_times(left: &Expr, right: &Expr, is_order: bool) -> bool {
+    let is_number =
+        |expr: &Expr| expr.is_number() || matches!(expr, Expr::Constant(Value::Bool(_) | Value::Null));
+    let is_quoted = |expr: &Expr| match expr {
+        Expr::Constant(Value::Text(text)) => {
+            let is_moment = text.contains(':');
+            (is_order || is_moment) && times::parse(text, &TimeZone::UTC).is_some()
+        }
+        _ => false,
+    };
+    let may_be = |expr: &Expr| match expr {
+        Expr::Column { .. } => true,
+        Expr::Call(function, _) => !function.gives_texts(),
+        _ => false,
+    };
+    let one_way = |one: &Expr, two: &Expr| is_time(one) && !is_number(two) || is_quoted(one) && may_be(two);
+    one_way(left, right) && !is_number(left) || one_way(right, left) && !is_number(right)
+}
+
+/// What gives the moment that is compared. That of a constant is known now. Of a text it may be no
+/// mistake that it is none, where it is only asked whether it is the same.
+fn moment(expr: Expr, zone: &TimeZone, is_maybe: bool) -> Result<Expr, String> {
+    if let Expr::Constant(Value::Text(text)) = &expr {
+        let at = times::moment(text, zone).ok_or_else(|| {
+            format!("expected a time beside a time (as 2013-01-01, 2013-01-01T05:15:00Z), found \"{text}\"")
+        })?;
+        return Ok(Expr::Constant(Value::Moment(at)));
+    }
+    let (function, arguments) = match expr {
+        Expr::Call(function, arguments) if function.gives_times() => {
+            (Function::compared(Some(&function), zone, false), arguments)
+        }
+        other => (Function::compared(None, zone, is_maybe), vec![other]),
+    };
+    if let [Expr::Constant(value)] = &arguments[..] {
+        return Ok(Expr::Constant(function.call(&[value.clone()])?));
+    }
+    Ok(Expr::Call(function, arguments))
+}
+
+/// Whether a value is one of a list.
+fn among(left: Expr, items: Vec<Expr>, zone: &TimeZone) -> Result<Expr, String> {
+    let (left, items) = match is_time(&left) || items.iter().any(is_time) {
+        true => {
+            let zone = left.zone().unwrap_or(zone).clone();
+            let items = items.into_iter().map(|item| moment(item, &zone, true)).collect::<Result<_, _>>()?;
+            (moment(left, &zone, true)?, items)
+        }
+        false => (left, items),
+    };
+    Ok(Expr::Two(Operator::In, Box::new((left, Expr::List(items)))))
 }
 
 /// Refuses a comparison of a number with a text that is none, which is never equal, and the order

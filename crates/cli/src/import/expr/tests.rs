@@ -16,7 +16,24 @@ fn given(text: &str) -> String {
         Ok(expr) => expr,
         Err(wrong) => return wrong,
     };
-    let lines = "a,b,ts,url,none,dep delay\n7,2.5,2013-01-05T23:17:00Z,/shop/Cart?id=9,,12\n";
+    let lines = "a,b,ts,url,none,dep delay,log\n\
+                 7,2.5,2013-01-05T23:17:00Z,/shop/Cart?id=9,,12,05/Jan/2013:23:17:00 +0000\n";
+    of_row(&mut expr, lines, InputFormat::Csv)
+}
+
+/// What an expression gives for a line of JSON.
+fn given_json(text: &str) -> String {
+    match parse::parse(text, &TimeZone::UTC) {
+        Ok(mut expr) => of_row(
+            &mut expr,
+            "{\"tags\":[\"X\",null,\"y z\"],\"n\":[-1,2],\"k\":\"K\"}\n",
+            InputFormat::Ndjson,
+        ),
+        Err(wrong) => wrong,
+    }
+}
+
+fn of_row(expr: &mut Expr, lines: &str, format: InputFormat) -> String {
     let source = Source {
         reader: Box::new(Cursor::new(lines.to_owned())),
         name: "test".to_owned(),
@@ -25,8 +42,16 @@ fn given(text: &str) -> String {
         bytes_read: Arc::new(AtomicU64::new(0)),
         packed: None,
         is_packed: false,
+        kept: None,
     };
-    let how = How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] };
+    let how = How {
+        format,
+        pattern: None,
+        delimiter: None,
+        header: Some(true),
+        is_asked_for: &|_| false,
+        nulls: &[],
+    };
     let mut rows = Rows::open(source, &how).unwrap();
     if let Err(failure) = expr.bind(&mut |name| rows.slot(name)) {
         return failure.to_string();
@@ -34,6 +59,11 @@ fn given(text: &str) -> String {
     assert!(matches!(rows.advance(), Ok(Next::Row)));
     match expr.value(&rows) {
         Ok(Value::Null) => "null".to_owned(),
+        Ok(Value::List(items)) => {
+            let texts: Vec<String> =
+                items.iter().filter_map(Value::text).map(|text| text.into_owned()).collect();
+            format!("[{}]", texts.join("; "))
+        }
         Ok(value) => value.text().unwrap().into_owned(),
         Err(bad) => bad.to_string(),
     }
@@ -90,6 +120,78 @@ fn expressions_give_values() {
         ("floor(b)", "2"),
         ("bucket(a, 5)", "5"),
         ("bucket(b, 0.5)", "2.5"),
+        ("year(ts)", "2013"),
+        ("year(ts) >= 2013", "true"),
+        ("month(ts)", "2013-01"),
+        ("second(ts)", "2013-01-05T23:17:00"),
+        ("epoch(ts)", "1357427820"),
+        ("epoch_ms(ts)", "1357427820000"),
+        ("time(1357427820)", "2013-01-05T23:17:00Z"),
+        ("time(1357427820250)", "2013-01-05T23:17:00.25Z"),
+        ("time(1357427820250000)", "2013-01-05T23:17:00.25Z"),
+        ("time(1357427820250000001)", "2013-01-05T23:17:00.250000001Z"),
+        ("upper(url)", "/SHOP/CART?ID=9"),
+        ("trim(\"  x \")", "x"),
+        ("starts_with(url, \"/shop\")", "true"),
+        ("ends_with(url, \"/shop\")", "false"),
+        ("abs(0 - a)", "7"),
+        ("abs(0 - b)", "2.5"),
+        ("ceil(b)", "3"),
+        ("number(\"12\") + 1", "13"),
+        ("number(\"1.50\")", "1.5"),
+    ] {
+        assert_eq!(given(text), value, "{text}");
+    }
+}
+
+#[test]
+fn every_function_is_in_a_table_of_these_tests() {
+    let tests = include_str!("tests.rs");
+    for (name, _) in function::FUNCTIONS {
+        assert!(tests.contains(&format!("(\"{name}(")), "{name}");
+    }
+}
+
+#[test]
+fn times_are_compared_as_times() {
+    for (text, value) in [
+        // In whatever form a column has them.
+        ("log > \"2013-01-05\"", "true"),
+        ("log > \"2013-01-06\"", "false"),
+        ("log < \"2013-01-06T00:00:00Z\"", "true"),
+        ("log == \"2013-01-05T23:17:00Z\"", "true"),
+        ("log != \"2013-01-05T23:17:00Z\"", "false"),
+        ("url == \"2013-01-05T23:17:00Z\"", "false"),
+        ("log == ts", "false"), // two texts: it is not known what they are
+        ("time(log) == ts", "true"),
+        ("time(log) >= time(ts)", "true"),
+        ("ts >= time(log)", "true"),
+        // Fractions and offsets.
+        ("time(ts) < \"2013-01-05T23:17:00.5Z\"", "true"),
+        ("time(\"2013-01-05T23:17:00.5Z\") > time(ts)", "true"),
+        ("time(ts) == \"2013-01-06T00:17:00+01:00\"", "true"),
+        ("time(ts) in [\"2013-01-06T00:17:00+01:00\"]", "true"),
+        // The clocks of a zone go back: 02:30+02:00 is before 02:00+01:00.
+        (
+            "time(\"2026-10-25T00:30:00Z\", \"Europe/Berlin\") >= time(\"2026-10-25T01:00:00Z\", \"Europe/Berlin\")",
+            "false",
+        ),
+        // What a time is cut to is its beginning.
+        ("day(ts) >= \"2013-01-05\"", "true"),
+        ("day(ts) == \"2013-01-05\"", "true"),
+        ("day(ts) > \"2013-01-05T05:00\"", "false"),
+        ("month(ts) in [\"2013-01\", \"2013-02\"]", "true"),
+        ("hour(ts) > \"2013-01-05T22\"", "true"),
+        ("day(ts, \"Europe/Berlin\") == \"2013-01-06\"", "true"),
+        ("time(none) > \"2013-01-05\"", "null"),
+        // The form of a literal is any that is known.
+        ("ts > \"05/Jan/2013:00:00:00 +0000\"", "true"),
+        ("time(ts) - time(\"2013-01-05T23:16:00Z\")", "60"),
+        ("time(ts) - time(\"2013-01-05T23:16:59.5Z\")", "0.5"),
+        // Texts stay texts.
+        ("concat(url) > \"2013-01-05\"", "false"),
+        ("prefix(ts, 10) == \"2013-01-05\"", "true"),
+        ("ts == \"2013-01-05\"", "false"),
     ] {
         assert_eq!(given(text), value, "{text}");
     }
@@ -121,9 +223,40 @@ fn mistakes_are_named_with_their_place() {
         ("day(url)", "expected a time (2013-01-01T05:15:00Z"),
         ("9223372036854775807 + a", "is no whole number of 64 bits"),
         ("not a", "expected true or false, found `7`"),
+        ("time(ts) > \"yesterday\"", "after `time(ts) > \"yesterday\"`: expected a time beside a time"),
+        ("day(ts) == \"05.01.2013\"", "expected a time beside a time"),
+        ("day(ts) in [\"5th\"]", "expected a time beside a time"),
+        ("url > \"2013-01-05\"", "expected a time (2013-01-01T05:15:00Z"),
+        ("time(ts) > time(\"noon\")", "after `time(ts) > time(\"noon\")`: expected a time"),
     ] {
         let given = given(text);
         assert!(given.contains(part), "{text}: {given}");
+    }
+}
+
+#[test]
+fn functions_of_a_list_apply_to_its_elements_or_are_refused() {
+    for (text, value) in [
+        ("lower(tags)", "[x; y z]"),
+        ("upper(lower(tags))", "[X; Y Z]"),
+        ("prefix(tags, 1)", "[X; y]"),
+        ("split(tags, \" \", 2)", "[z]"),
+        ("regex(tags, \"[a-z]$\")", "[z]"),
+        ("abs(n)", "[1; 2]"),
+        ("bucket(n, 10)", "[-10; 0]"),
+        ("length(tags)", "2"),
+        ("contains(tags, \"X\")", "true"),
+        ("contains(tags, \"z\")", "false"),
+        ("coalesce(none, tags)", "[X; y z]"),
+        ("if(k == \"K\", tags, 1)", "[X; y z]"),
+        ("lower(k)", "k"),
+    ] {
+        assert_eq!(given_json(text), value, "{text}");
+    }
+    for text in ["concat(tags, \"x\")", "matches(tags, \"x\")", "starts_with(tags, \"x\")", "prefix(k, tags)"]
+    {
+        let given = given_json(text);
+        assert!(given.contains("found a list"), "{text}: {given}");
     }
 }
 

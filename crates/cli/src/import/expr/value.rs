@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use jiff::Timestamp;
+
 /// An operator between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
@@ -37,6 +39,8 @@ pub(crate) enum Value<'a> {
     Text(Cow<'a, str>),
     /// The text of a field, which may be meant as a number.
     Field(Cow<'a, str>),
+    /// A time, where times are compared.
+    Moment(Timestamp),
     List(Vec<Value<'a>>),
 }
 
@@ -85,6 +89,7 @@ impl<'a> Value<'a> {
             Value::Bool(truth) => Some(Cow::Borrowed(if *truth { "true" } else { "false" })),
             Value::Whole(value) => Some(Cow::Owned(value.to_string())),
             Value::Float(value) => Some(Cow::Owned(value.to_string())),
+            Value::Moment(at) => Some(Cow::Owned(at.to_string())),
             Value::Text(text) | Value::Field(text) => Some(Cow::Borrowed(text)),
         }
     }
@@ -101,6 +106,7 @@ impl<'a> Value<'a> {
             },
             Value::Whole(value) => Ok(Some(*value != 0)),
             Value::Float(value) => Ok(Some(*value != 0.0)),
+            Value::Moment(at) => Err(format!("expected true or false, found the time {at}")),
             Value::List(_) => Err("expected true or false, found a list".to_owned()),
         }
     }
@@ -115,6 +121,7 @@ impl<'a> Value<'a> {
                 Some(number) => Ok(Some(number)),
                 None => Err(format!("expected a number, found `{text}`")),
             },
+            Value::Moment(at) => Err(format!("expected a number, found the time {at}")),
             Value::List(_) => Err("expected a number, found a list".to_owned()),
         }
     }
@@ -153,7 +160,15 @@ impl<'a> Value<'a> {
         self.reckon(other, i64::checked_add, |one, two| one + two)
     }
 
+    /// Of two times, the seconds between them.
     pub(crate) fn minus(self, other: Value<'_>) -> Result<Value<'a>, String> {
+        if let (Value::Moment(one), Value::Moment(two)) = (&self, &other) {
+            let nanos = one.as_nanosecond() - two.as_nanosecond();
+            return Ok(match i64::try_from(nanos / 1_000_000_000) {
+                Ok(seconds) if nanos % 1_000_000_000 == 0 => Value::Whole(seconds),
+                _ => Value::Float(nanos as f64 / 1e9),
+            });
+        }
         self.reckon(other, i64::checked_sub, |one, two| one - two)
     }
 
@@ -200,6 +215,9 @@ impl<'a> Value<'a> {
     /// A number is compared with a text that is none: false would leave the row out, and say
     /// nothing.
     pub(crate) fn compare(self, how: Operator, other: Value<'_>) -> Result<Value<'a>, String> {
+        if let (Value::Moment(_), Value::Text(_)) | (Value::Text(_), Value::Moment(_)) = (&self, &other) {
+            return Ok(Value::Bool(how == Operator::NotEqual)); // a text that is no time
+        }
         let Some(order) = self.order(&other)? else { return Ok(Value::Null) };
         Ok(Value::Bool(match how {
             Operator::Equal => order.is_eq(),
@@ -219,6 +237,7 @@ impl<'a> Value<'a> {
         };
         match (self, other) {
             (Value::Null, _) | (_, Value::Null) => Ok(None),
+            (Value::Moment(one), Value::Moment(two)) => Ok(Some(one.cmp(two))),
             (Value::Text(_), Value::Text(_) | Value::Field(_)) | (Value::Field(_), Value::Text(_)) => {
                 Ok(self.text().zip(other.text()).map(|(one, two)| one.cmp(&two)))
             }

@@ -50,6 +50,26 @@ fn lines_of_syslog_are_taken_apart_in_both_forms() {
 }
 
 #[test]
+fn words_are_taken_apart_and_the_last_is_the_rest() {
+    let names = ["mode", "size", "name"].map(str::to_owned).to_vec();
+    let found = read(Pattern::words(names), "-rw  12   a b  c \n  x 1 y\nx 1\n");
+    assert_eq!(
+        found,
+        ["mode=-rw size=12 name=a b  c", "mode=x size=1 name=y", "line 3: expected 3 words, found 2"]
+    );
+}
+
+#[test]
+fn lines_of_pairs_are_known() {
+    for line in ["a=1 b=2", "level=info msg=\"a b=\\\" c\" ms=12", "a= b="] {
+        assert!(Pattern::logfmt().fits(line), "{line}");
+    }
+    for line in ["a=1", "k,n", "a=1,b=2", "x a=1 b=2", "a=1 b", "{\"a\":\"b=1 c=2\"}"] {
+        assert!(!Pattern::logfmt().fits(line), "{line}");
+    }
+}
+
+#[test]
 fn a_pattern_may_be_given() {
     let pattern = Pattern::given(r"^(?<level>\w+): (?<text>.*)$").unwrap();
     assert_eq!(read(pattern, "WARN: a\nx\n")[0], "level=WARN text=a");

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::import::expr::split;
+use crate::import::expr::value::Value;
 use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
 
@@ -86,7 +87,11 @@ impl KeyMap {
         let slot = match part {
             KeyPart::Column(slot) => *slot,
             KeyPart::Computed(computed) => {
-                match (computed.value(rows)?.text(), nullable) {
+                let value = computed.value(rows)?;
+                if let Value::List(_) = value {
+                    return Err(BadRow::column(&computed.text, "expected a text as a key, found a list"));
+                }
+                match (value.text(), nullable) {
                     (None, Nullable::No) => return Err(missing()),
                     (None, _) => *datum = Datum::Null,
                     (Some(text), _) => match zone {

@@ -15,9 +15,21 @@ fn open(text: &str, format: InputFormat, header: bool) -> Rows {
         bytes_read: Arc::new(AtomicU64::new(0)),
         packed: None,
         is_packed: false,
+        kept: None,
     };
     let nulls = ["NA".to_owned()];
-    Rows::open(source, &How { format, pattern: None, delimiter: None, header, nulls: &nulls }).unwrap()
+    Rows::open(
+        source,
+        &How {
+            format,
+            pattern: None,
+            delimiter: None,
+            header: Some(header),
+            is_asked_for: &|_| false,
+            nulls: &nulls,
+        },
+    )
+    .unwrap()
 }
 
 /// Line, and the field or what is wrong, of each row.
@@ -144,10 +156,18 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
         bytes_read: Arc::default(),
         packed: None,
         is_packed: false,
+        kept: None,
     };
     let Err(refused) = Rows::open(
         source,
-        &How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] },
+        &How {
+            format: InputFormat::Csv,
+            pattern: None,
+            delimiter: None,
+            header: Some(true),
+            is_asked_for: &|_| false,
+            nulls: &[],
+        },
     ) else {
         panic!("it is refused")
     };
@@ -169,10 +189,18 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
         bytes_read: Arc::default(),
         packed: None,
         is_packed: false,
+        kept: None,
     };
     let mut rows = Rows::open(
         source,
-        &How { format: InputFormat::Csv, pattern: None, delimiter: None, header: true, nulls: &[] },
+        &How {
+            format: InputFormat::Csv,
+            pattern: None,
+            delimiter: None,
+            header: Some(true),
+            is_asked_for: &|_| false,
+            nulls: &[],
+        },
     )
     .unwrap();
     let found = read(&mut rows, "b");

@@ -118,4 +118,28 @@ fn other_kinds_of_files_are_named() {
     assert_eq!(other_kind(b"PAR1,PAR2\n1,2\n"), None);
     assert_eq!(read(b"BZh,n\n".to_vec()).unwrap(), "BZh,n\n");
     assert_eq!(other_kind(b"k,n\n"), None);
+    for pack in [zstd, bzip2, gzip] {
+        assert_eq!(other_kind(&pack("k,n\n1,2\n")), None);
+    }
+    for (head, what) in [
+        (&b"ORC\x0a\x05\x00"[..], "an ORC file"),
+        (b"\x89PNG\r\n\x1a\n\0", "a picture"),
+        (b"\xff\xd8\xff\xe0\0", "a picture"),
+        (b"\x7fELF\x02\x01\x01\0", "a program"),
+        (b"Obj\x01", "an Avro file"),
+        (b"SQLite format 3\0", "a SQLite database"),
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"\xfd7zXZ\0", "packed with xz"),
+        (b"\xff\xfek\0", "UTF-16 text"),
+        (b"<?xml version=\"1.0\"?><a/>", "an XML file"),
+        (b"\n<!DOCTYPE HTML>\n<html>", "a page of HTML"),
+        (b"---\n- k: a\n", "a YAML file"),
+        (b"{\n  \"rows\": [", "an object of JSON on many lines"),
+        (b"\x01\x02\xff\0\xfe,", "a file of another kind"),
+    ] {
+        assert_eq!(other_kind(head).unwrap().0, what, "{head:?}");
+    }
+    for head in [&b"ORC,PNG\n1,2\n"[..], b"GIF89,n\n", b"<k>,n\n", b"---,n\n", b"{\"k\":1}\n", b"k\0,n\n"] {
+        assert_eq!(other_kind(head), None, "{head:?}");
+    }
 }

@@ -30,9 +30,21 @@ fn what_is_offered_depends_on_what_is_typed() {
         ("export t --to ", Wanted::File),
         ("load ", Wanted::File),
         ("use ", Wanted::File),
+        ("scan t --sort ", Wanted::Column("t".to_owned())),
+        ("scan t --limit 3 --columns a,b", Wanted::Column("t".to_owned())),
+        ("aggregate t --by ", Wanted::Column("t".to_owned())),
+        ("find t ", Wanted::Index("t".to_owned())),
+        ("index drop t ", Wanted::Index("t".to_owned())),
     ] {
         assert_eq!(wanted(line), offered, "{line}");
     }
+}
+
+#[test]
+fn columns_follow_those_that_are_typed() {
+    let names = || vec!["a".to_owned(), "b.c".to_owned()];
+    assert_eq!(behind_commas(names(), ""), ["a", "b.c"]);
+    assert_eq!(behind_commas(names(), "b.c,"), ["b.c,a", "b.c,b.c"]);
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! Whether the first line of a file names its columns, or is a row like the second one.
+
+/// What a field looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Time,
+    Text,
+}
+
+impl Kind {
+    fn of(field: &str) -> Kind {
+        let field = field.trim();
+        let is_date = field.len() >= 10
+            && field.bytes().take(10).enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        match field.parse::<f64>() {
+            Ok(number) if number.is_finite() => Kind::Number,
+            _ if is_date => Kind::Time,
+            _ => Kind::Text,
+        }
+    }
+}
+
+/// Whether the first of two lines is a row: each field is like the one below it, and one at least
+/// is a number or a time, which names seldom are. A line with a name that is asked for has names.
+pub(crate) fn is_row(first: &[String], second: &[String], is_asked_for: impl Fn(&str) -> bool) -> bool {
+    let pairs = || {
+        let known = first.iter().zip(second).filter(|(one, two)| !one.is_empty() && !two.is_empty());
+        known.map(|(one, two)| (Kind::of(one), Kind::of(two)))
+    };
+    first.len() == second.len()
+        && pairs().all(|(one, two)| one == two)
+        && pairs().any(|(kind, _)| kind != Kind::Text)
+        && !first.iter().any(|field| is_asked_for(field.trim()))
+}
+
+/// The fields of the first two lines of a text that have any.
+pub(crate) fn first_two(head: &[u8], delimiter: Option<u8>) -> Option<(Vec<String>, Vec<String>)> {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    let whole = &head[..head.iter().rposition(|&byte| byte == b'\n')?];
+    let Some(delimiter) = delimiter else {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let text = String::from_utf8_lossy(&whole[..whole.len().min(HEAD_BYTES)]);
+        let mut lines = text.lines().map(words).filter(|words| !words.is_empty());
+        return lines.next().zip(lines.next());
+    };
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(whole);
+    let fields = |record: csv::Result<csv::ByteRecord>| {
+        let record = record.ok()?;
+        Some(record.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect::<Vec<_>>())
+    };
+    let mut records = reader.byte_records().map(fields);
+    records.next()?.zip(records.next()?)
+}
+
+/// In so much of a text two lines are looked for.
+const HEAD_BYTES: usize = 1 << 16;
+
+#[cfg(test)]
+#[path = "header/tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! The form of a file of bad rows: the same command imports it once they are mended.
+//!
+//! ```text
+//!   # bad rows, kept by `folddb import`: … {"store":…,"format":"csv","delimiter":",","header":true}
+//!   k,n                                                              the header, if the rows had one
+//!   # bad row: rows.csv line 3: column `n`: expected a whole number, found `x`
+//!   b,x                                                              the row, as it was
+//! ```
+//!
+//! Lines of JSON and of logs are kept as they were; fields of delimited text between the same
+//! delimiters. The lines that begin with `#` are read as empty ones, which all formats pass over,
+//! so that lines are counted as an editor counts them.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::args::InputFormat;
+
+/// How the first line begins, and the line before each row.
+const FIRST: &str =
+    "# bad rows, kept by `folddb import`: mend them, and import this file by the same command. ";
+const REASON: &str = "# bad row: ";
+
+/// How rows are kept, and read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Form {
+    pub(crate) format: InputFormat,
+    /// Between the fields of delimited text.
+    pub(crate) delimiter: Option<u8>,
+    /// The names of the columns come first.
+    pub(crate) header: bool,
+}
+
+impl Form {
+    /// The lines that a file begins with: what made it, and the names of the columns.
+    pub(crate) fn begin(&self, of: Value, columns: &[String]) -> Vec<u8> {
+        let mut of = of;
+        of["format"] = self.format.to_possible_value().map(|value| value.get_name().to_owned()).into();
+        of["delimiter"] = self.delimiter.map(|delimiter| char::from(delimiter).to_string()).into();
+        of["header"] = self.header.into();
+        let mut text = format!("{FIRST}{of}\n").into_bytes();
+        if self.header && self.format == InputFormat::Spaces {
+            text.extend_from_slice(columns.join(" ").as_bytes());
+            text.push(b'\n');
+        } else if self.header && self.delimiter.is_some() {
+            let fields: Vec<&[u8]> = columns.iter().map(String::as_bytes).collect();
+            self.put_row(&mut text, &fields);
+        }
+        text
+    }
+
+    /// A row, with where it was and what is wrong with it.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, place: &str, reason: &str, fields: &[&[u8]]) {
+        let of_one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
+        out.extend_from_slice(REASON.as_bytes());
+        let line: String = format!("{place}: {reason}").chars().map(of_one_line).collect();
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+        self.put_row(out, fields);
+    }
+
+    fn put_row(&self, out: &mut Vec<u8>, fields: &[&[u8]]) {
+        let Some(delimiter) = self.delimiter else {
+            fields.iter().for_each(|field| out.extend_from_slice(field));
+            return out.push(b'\n');
+        };
+        let mut writer =
+            csv::WriterBuilder::new().flexible(true).delimiter(delimiter).from_writer(Vec::new());
+        let written = match fields {
+            [] => writer.write_record([""]),
+            fields => writer.write_record(fields),
+        };
+        // Memory takes all.
+        if let (Ok(()), Ok(row)) = (written, writer.into_inner()) {
+            out.extend_from_slice(&row);
+        }
+    }
+
+    /// The form of a file that begins like this, if it is one of bad rows.
+    pub(crate) fn of_head(head: &[u8]) -> Option<Form> {
+        let line = head.strip_prefix(FIRST.as_bytes())?.split(|&byte| byte == b'\n').next()?;
+        let of: Value = serde_json::from_slice(line.trim_ascii_end()).ok()?;
+        let letter = |text: &str| u8::try_from(text.chars().next()?).ok();
+        Some(Form {
+            format: InputFormat::from_str(of["format"].as_str()?, false).ok()?,
+            delimiter: of["delimiter"].as_str().and_then(letter),
+            header: of["header"].as_bool()?,
+        })
+    }
+}
+
+/// What an import is told by, in the first line of its file of bad rows.
+pub(crate) fn import_of(store: &str, table: &str, options: &str) -> Value {
+    json!({ "store": store, "table": table, "options": options })
+}
+
+/// The rows of such a file.
+pub(crate) fn rows(content: Box<dyn BufRead>) -> Box<dyn BufRead> {
+    Box::new(BufReader::new(Passing { content, line: Vec::new(), at: 0, is_whole: true }))
+}
+
+/// Lines, of which those that are about rows are empty.
+struct Passing {
+    content: Box<dyn BufRead>,
+    line: Vec<u8>,
+    /// How much of the line was given.
+    at: usize,
+    /// All of the line has come.
+    is_whole: bool,
+}
+
+impl Read for Passing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_whole && self.at == self.line.len() {
+            self.line.clear();
+            (self.at, self.is_whole) = (0, false);
+        }
+        if !self.is_whole {
+            // What came before an error stays, and the rest of the line is read later.
+            self.content.read_until(b'\n', &mut self.line)?;
+            self.is_whole = true;
+            if [FIRST, REASON].iter().any(|begin| self.line.starts_with(begin.as_bytes())) {
+                self.line.drain(..self.line.len() - usize::from(self.line.ends_with(b"\n")));
+            }
+        }
+        let len = (self.line.len() - self.at).min(buffer.len());
+        buffer[..len].copy_from_slice(&self.line[self.at..self.at + len]);
+        self.at += len;
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+#[path = "kept/tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+use super::*;
+
+fn form(format: InputFormat, delimiter: Option<u8>) -> Form {
+    Form { format, delimiter, header: delimiter.is_some() }
+}
+
+/// A file with one row, and what is read of it.
+fn file(form: &Form, columns: &[&str], fields: &[&str]) -> (Vec<u8>, String) {
+    let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+    let mut text = form.begin(import_of("s", "t", "--key 'k'"), &columns);
+    let fields: Vec<&[u8]> = fields.iter().map(|field| field.as_bytes()).collect();
+    form.put(&mut text, "rows line 3", "it\nis bad", &fields);
+    let mut read = String::new();
+    rows(Box::new(io::Cursor::new(text.clone()))).read_to_string(&mut read).unwrap();
+    (text, read)
+}
+
+#[test]
+fn what_is_read_of_it_are_the_rows_on_their_lines() {
+    let (text, read) = file(&form(InputFormat::Csv, Some(b';')), &["k", "n m"], &["a;b", "x,y\n# z"]);
+    assert_eq!(read, "\nk;n m\n\n\"a;b\";\"x,y\n# z\"\n");
+    assert_eq!(Form::of_head(&text), Some(form(InputFormat::Csv, Some(b';'))));
+    let shown = String::from_utf8(text).unwrap();
+    assert!(shown.contains("\n# bad row: rows line 3: it is bad\n\"a;b\""), "{shown}");
+}
+
+#[test]
+fn lines_are_kept_as_they_were() {
+    let (text, read) = file(&form(InputFormat::Ndjson, None), &["row"], &["{\"k\": \"a,b\"; x"]);
+    assert_eq!(read, "\n\n{\"k\": \"a,b\"; x\n");
+    assert_eq!(Form::of_head(&text), Some(form(InputFormat::Ndjson, None)));
+}
+
+#[test]
+fn other_files_are_none() {
+    for head in ["", "k,n\n", "# bad rows\n", FIRST, &format!("{FIRST}{{}}\n")] {
+        assert_eq!(Form::of_head(head.as_bytes()), None, "{head}");
+    }
+}
+
+/// Gives an error after each byte.
+struct Slow(Vec<u8>, bool);
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        match (self.1, self.0.is_empty()) {
+            (true, _) => Err(io::ErrorKind::WouldBlock.into()),
+            (_, true) => Ok(0),
+            _ => {
+                buffer[0] = self.0.remove(0);
+                Ok(1)
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_come_in_parts_are_passed_over_too() {
+    let (text, whole) = file(&form(InputFormat::Csv, Some(b',')), &["k"], &["a", "b"]);
+    let mut slow = rows(Box::new(BufReader::new(Slow(text, false))));
+    let mut read = Vec::new();
+    loop {
+        let mut byte = [0];
+        match slow.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => read.push(byte[0]),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+    }
+    assert_eq!(String::from_utf8(read).unwrap(), whole);
+}
