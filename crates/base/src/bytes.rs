@@ -206,6 +206,42 @@ pub fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
     at
 }
 
+/// Whether two slices are equal. Keys next to one another mostly differ in their last bytes: these
+/// are compared first, without a call.
+#[inline]
+pub fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.split_last_chunk::<8>(), b.split_last_chunk::<8>()) {
+        (Some((head_a, tail_a)), Some((head_b, tail_b))) => {
+            u64::from_le_bytes(*tail_a) == u64::from_le_bytes(*tail_b)
+                && match head_a.len() {
+                    0 => true,
+                    1..=8 => a.first_chunk::<8>() == b.first_chunk::<8>(),
+                    _ => head_a == head_b,
+                }
+        }
+        _ => a == b,
+    }
+}
+
+/// Replaces what a buffer holds. Of 8 to 16 bytes in place of as many, as from key to key, it is
+/// two words, without a call.
+#[inline]
+pub fn replace_bytes(held: &mut Vec<u8>, bytes: &[u8]) {
+    if held.len() == bytes.len()
+        && bytes.len() <= 16
+        && let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+    {
+        held.first_chunk_mut::<8>().into_iter().for_each(|held| *held = *first);
+        held.last_chunk_mut::<8>().into_iter().for_each(|held| *held = *last);
+        return;
+    }
+    held.clear();
+    held.extend_from_slice(bytes);
+}
+
 #[inline]
 fn load_u64_le(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0u8; 8];

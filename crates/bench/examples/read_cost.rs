@@ -2,19 +2,24 @@
 //! is kept.
 //!
 //! `cargo run --release -p folddb-bench --example read_cost -- DIRECTORY ROWS MEMORY_BYTES
-//! [settled|compacted|hashed] [ROUNDS] [PHASES] [BLOCK_BYTES]`
+//! [settled|compacted|hashed|sums] [ROUNDS] [PHASES] [BLOCK_BYTES]`
 //!
 //! The first call writes the store; later ones only read, so that two builds can be compared on the
 //! same files, also with other memory. Each phase prints the median and the 99th percentile of a
 //! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
-//! misses, `x` both in turn, `g` hits 64 at once, `s` scans of 100 rows, `a` one of all; and of a
-//! store that was just opened, with nothing of it in memory, `c` hits one by one, `G` 64 at once.
+//! misses, `x` both in turn, `g` hits 64 at once, `e` heads, `s` scans of 100 rows, `a` one of all,
+//! `b` one of all backward; and of a store that was just opened, with nothing of it in memory, `c`
+//! hits one by one, `G` 64 at once.
+//!
+//! `sums` are those of `osmos`, single folds on a quarter as many keys by Zipf's law, settled: hot
+//! keys are in every run. Only the scans `s`, `a` and `b` read them, and `r`, an aggregate.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use folddb::{Options, Result, Rules, Store, Table};
+use folddb::{BytesTable, Options, Result, Rules, Store, Table};
 use folddb_bench::cold::forget_files;
+use folddb_bench::generate::{UserKey, ZipfWrites};
 
 const CALLS: u64 = 100_000;
 /// How many keys are asked for at once, and how often a store is read cold, with so many keys each
@@ -32,6 +37,9 @@ fn main() -> Result<()> {
     let rounds: u64 = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
     let phases = args.next().unwrap_or_else(|| "hmsa".to_owned());
 
+    if shape == "sums" {
+        return read_sums(&dir, rows, memory, rounds, &phases);
+    }
     let block_bytes: u32 = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(8 << 10);
     let rules = match &*shape {
         "hashed" => Rules::hashed::<u64, u64>(),
@@ -128,17 +136,8 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
         _ => CALLS,
     };
     let mut took_ns = Vec::with_capacity(calls as usize);
-    if phase == 'a' {
-        let started = Instant::now();
-        let mut scan = table.as_bytes().scan().rows()?;
-        let (mut count, mut sum) = (0u64, 0u64);
-        while let Some((key, _)) = scan.next_row()? {
-            count += 1;
-            sum = sum.wrapping_add(u64::from(key[7]));
-        }
-        let took = started.elapsed().as_secs_f64();
-        println!("a: {:.2} M rows/s ({count} rows, sum {sum})", count as f64 / took / 1e6);
-        return Ok(());
+    if "ab".contains(phase) {
+        return scan_all(table.as_bytes(), phase).map(drop);
     }
     for call in 0..calls {
         *chance = chance.wrapping_add(1);
@@ -155,6 +154,7 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
                     > 0
             }
             'g' => read_together(table, &spread(chance, rows), true)?,
+            'e' => table.head(&mix(row))?.is_some_and(|head| head.size_bytes == 8),
             'm' => table.get(&mix(rows + row))?.is_none(),
             'x' if call % 2 == 1 => table.get(&mix(rows + row))?.is_none(),
             _ => table.get(&mix(row))? == Some(row),
@@ -162,18 +162,89 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
         took_ns.push(started.elapsed().as_nanos() as u64);
         assert!(right, "a read gave a wrong answer");
     }
-    let sum: u64 = took_ns.iter().sum();
-    took_ns.sort_unstable();
-    let at = |q: f64| took_ns[(took_ns.len() as f64 * q) as usize] as f64 / 1e3;
     let after = store.stats();
     println!(
-        "{phase}: mean {:.2} p50 {:.2} p99 {:.1} us; pieces {:.2}, bytes {:.0} a call",
-        sum as f64 / calls as f64 / 1e3,
-        at(0.5),
-        at(0.99),
+        "{phase}: {}; pieces {:.2}, bytes {:.0} a call",
+        latencies(took_ns),
         (after.reads.pieces - before.reads.pieces) as f64 / calls as f64,
         (after.reads.bytes - before.reads.bytes) as f64 / calls as f64,
     );
+    Ok(())
+}
+
+fn latencies(mut took_ns: Vec<u64>) -> String {
+    let mean = took_ns.iter().sum::<u64>() as f64 / took_ns.len() as f64;
+    took_ns.sort_unstable();
+    let at = |q: f64| took_ns[(took_ns.len() as f64 * q) as usize] as f64 / 1e3;
+    format!("mean {:.2} p50 {:.2} p99 {:.1} us", mean / 1e3, at(0.5), at(0.99))
+}
+
+/// Scans all rows, forward or backward, and returns what their values add up to.
+fn scan_all(table: &BytesTable, phase: char) -> Result<u64> {
+    let started = Instant::now();
+    let scan = if phase == 'b' { table.scan().reverse() } else { table.scan() };
+    let (mut rows, mut count, mut sum) = (scan.rows()?, 0u64, 0u64);
+    while let Some((_, value)) = rows.next_row()? {
+        count += 1;
+        sum = sum.wrapping_add(number_of(value));
+    }
+    let took = started.elapsed().as_secs_f64();
+    println!("{phase}: {:.2} M rows/s ({count} rows, sum {sum})", count as f64 / took / 1e6);
+    Ok(sum)
+}
+
+/// The last eight bytes of a value as a number; 0 if it is shorter.
+fn number_of(value: &[u8]) -> u64 {
+    value.last_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Writes `sums` sums on a quarter as many keys, where there is no store yet, and scans them.
+fn read_sums(dir: &PathBuf, sums: u64, memory: usize, rounds: u64, phases: &str) -> Result<()> {
+    let (exists, keys) = (dir.exists(), (sums / 4).max(1));
+    let options = Options::default().memory_bytes(memory);
+    let store = if exists { Store::open(dir, options)? } else { Store::create(dir, options)? };
+    let table = store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+    let (mut writes, mut expected) = (ZipfWrites::new(1, keys), 0);
+    for _ in 0..sums {
+        let (key, number) = (UserKey::new(writes.next_key()), writes.next_operand());
+        expected += number;
+        if !exists {
+            table.fold(key.text(), &number)?;
+        }
+    }
+    store.settle()?;
+    let table = table.as_bytes().clone();
+    let shape: Vec<String> = table.stats()?.runs.iter().map(|run| run.records().to_string()).collect();
+    println!("{} runs, newest first, of {} records", shape.len(), shape.join(", "));
+    let mut places = ZipfWrites::new(2, keys);
+    for phase in (0..rounds).flat_map(|_| phases.chars()) {
+        match phase {
+            's' => select_sums(&table, &mut places)?,
+            'r' => {
+                let started = Instant::now();
+                let found = table.scan().aggregate()?;
+                let sum = found.value.as_deref().map_or(0, number_of);
+                let took = started.elapsed().as_secs_f64();
+                println!("r: {:.2} M rows/s (sum {sum})", found.rows as f64 / took / 1e6);
+                assert_eq!(sum, expected, "an aggregate");
+            }
+            _ => assert_eq!(scan_all(&table, phase)?, expected, "the sum of a scan"),
+        }
+    }
+    store.close()
+}
+
+/// Scans of 100 rows, from keys by Zipf's law on.
+fn select_sums(table: &BytesTable, places: &mut ZipfWrites) -> Result<()> {
+    let mut took_ns = Vec::new();
+    for _ in 0..CALLS / 10 {
+        let key = UserKey::new(places.next_key());
+        let started = Instant::now();
+        let mut rows = table.scan().from(key.text().as_bytes()).limit(100).rows()?;
+        while rows.next_row()?.is_some() {}
+        took_ns.push(started.elapsed().as_nanos() as u64);
+    }
+    println!("s: {}", latencies(took_ns));
     Ok(())
 }
 

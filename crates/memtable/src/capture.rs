@@ -265,6 +265,14 @@ pub struct MemStream {
     merged: KWay,
 }
 
+impl MemStream {
+    /// How many leading bytes all its keys share, and a key that begins with these; none if it has
+    /// no records.
+    pub fn shared_prefix(&self) -> Option<(usize, &[u8])> {
+        self.merged.shared_prefix()
+    }
+}
+
 impl RecordStream for MemStream {
     #[inline]
     fn record(&self) -> Option<Record<'_>> {

@@ -126,6 +126,12 @@ impl KWay {
         self.skip
     }
 
+    /// The same, and a key that begins with these bytes; none if there are no sources.
+    pub(crate) fn shared_prefix(&self) -> Option<(usize, &[u8])> {
+        let chunk = &self.sources.first()?.chunk;
+        Some((self.skip, chunk.key(chunk.entries.first()?)))
+    }
+
     /// The current record as a merge of chunks needs it: the number of its source, its chunk, its
     /// entry, and its prefix after `skip` bytes (inverted if reversed).
     #[inline]

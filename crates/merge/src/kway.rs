@@ -32,6 +32,19 @@ use folddb_rules::order::PrefixOrder;
 /// [`KWay::wins_tie`] decides.
 const ENDED: u64 = u64::MAX;
 
+/// How many leading bytes the keys of all sources share: each gives how many its own keys share,
+/// and one of these keys. To be used as `skip` of [`KWay::new`].
+pub fn shared_skip<'k>(order: &KeyOrder, sources: impl Iterator<Item = (usize, &'k [u8])>) -> usize {
+    let mut first: Option<(usize, &[u8])> = None;
+    for (own, key) in sources {
+        first = Some(match first {
+            None => (own, key),
+            Some((skip, of_first)) => (skip.min(own).min(order.shared_prefix_len(of_first, key)), of_first),
+        });
+    }
+    first.map_or(0, |(skip, _)| skip)
+}
+
 /// A merged stream over sources that are ranked newest first.
 #[derive(Debug)]
 pub struct KWay<S> {

@@ -17,6 +17,7 @@
 use std::borrow::Cow;
 
 use crate::datum::{Datum, plain};
+use crate::words::WordFold;
 
 /// The bytes of a member, a name or a payload.
 ///
@@ -141,6 +142,14 @@ pub trait Fold: Send + Sync {
     #[doc(hidden)]
     fn fold_all(&self, key: &[u8], values: &[&[u8]], out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         fold_in_pairs(self, key, values, out)
+    }
+
+    /// The same fold as a function of words, if every value is a number of eight bytes and folding
+    /// cannot fail: then neither readers nor merges call [`Fold::fold`]. Not for other folds, as
+    /// with [`Fold::fold_all`].
+    #[doc(hidden)]
+    fn words(&self) -> Option<WordFold> {
+        None
     }
 
     /// True when nothing earlier than `value` matters.

@@ -10,6 +10,7 @@
 pub mod parse_error;
 pub mod order;
 pub mod datum;
+pub mod words;
 pub mod fold;
 pub mod rope;
 pub mod time;

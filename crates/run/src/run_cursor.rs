@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use folddb_base::{Direction, Record, RecordStream, Result};
 use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::part::Part;
 use crate::part_cursor::{PartCursor, ReadMode};
@@ -60,6 +61,14 @@ impl RunCursor {
             cursor.seek(from)?;
         }
         self.skip_ended()
+    }
+
+    /// How many leading bytes all keys of its parts share, and a key that begins with these; none
+    /// if it has no parts.
+    pub fn shared_prefix(&self) -> Option<(usize, &[u8])> {
+        let (first, last) = (self.parts.first()?, self.parts.last()?);
+        let low = low_of(first);
+        Some((self.order.shared_prefix_len(low, &last.0.facts().high), low))
     }
 
     /// True when it is on no record.

@@ -146,8 +146,17 @@ impl SegmentMap {
 
     /// The number of its segment with these low bits, if there is one.
     pub fn number_of(&self, low: u32) -> Option<u32> {
-        let segments = self.segments.read();
-        let last = *segments.last_key_value()?.0;
-        (low..=last).step_by(1 << SEGMENT_BITS).find(|number| segments.contains_key(number))
+        number_in(&self.segments.read(), low)
     }
+
+    /// The number of the file of its segment with these low bits, if there is one.
+    pub(crate) fn file_number_of(&self, low: u32) -> Option<FileNumber> {
+        let segments = self.segments.read();
+        Some(segments.get(&number_in(&segments, low)?)?.number)
+    }
+}
+
+fn number_in(segments: &BTreeMap<u32, Arc<ListedFile>>, low: u32) -> Option<u32> {
+    let last = *segments.last_key_value()?.0;
+    (low..=last).step_by(1 << SEGMENT_BITS).find(|number| segments.contains_key(number))
 }

@@ -173,6 +173,10 @@ impl ValueFiles {
 
     /// The file with the segment that has these low bits in its number, open for reading.
     pub fn open_low(&self, of: &SegmentMap, low: u32) -> Result<Arc<ValueFile>> {
+        let is_open = of.file_number_of(low).and_then(|number| self.open.read().get(&number).cloned());
+        if let Some(opened) = is_open {
+            return Ok(opened);
+        }
         self.open(of, of.number_of(low).unwrap_or(low))
     }
 

@@ -38,6 +38,36 @@ proptest! {
         prop_assert_eq!(&a[..len], &b[..len]);
         prop_assert!(a.get(len).is_none() || a.get(len) != b.get(len));
     }
+
+    #[test]
+    fn bytes_are_the_same_or_are_not(
+        a in proptest::collection::vec(any::<u8>(), 0..30),
+        b in proptest::collection::vec(any::<u8>(), 0..30),
+        changed in any::<proptest::sample::Index>(),
+    ) {
+        prop_assert!(same_bytes(&a, &a.clone()));
+        prop_assert_eq!(same_bytes(&a, &b), a == b);
+        if !a.is_empty() {
+            let mut other = a.clone();
+            other[changed.index(a.len())] ^= 1;
+            prop_assert!(!same_bytes(&a, &other));
+        }
+    }
+
+    #[test]
+    fn replacing_leaves_nothing_of_what_was_there(
+        mut held in proptest::collection::vec(any::<u8>(), 0..20),
+        bytes in proptest::collection::vec(any::<u8>(), 0..20),
+        more in proptest::collection::vec(any::<u8>(), 0..20),
+    ) {
+        for bytes in [&bytes, &bytes, &more] {
+            replace_bytes(&mut held, bytes);
+            prop_assert_eq!(&held, bytes);
+            let same_length: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+            replace_bytes(&mut held, &same_length);
+            prop_assert_eq!(&held, &same_length);
+        }
+    }
 }
 
 #[test]
@@ -52,4 +82,15 @@ fn a_length_past_the_end_is_refused_before_anything_is_allocated() {
     let mut out = Vec::new();
     put_varint(&mut out, u64::MAX);
     assert!(Reader::new(&out).slice().is_err());
+}
+
+#[test]
+fn keys_are_the_same_when_their_bytes_are() {
+    for (a, b) in [("", ""), ("a", "a"), ("12345678", "12345678"), ("a12345678", "a12345678")] {
+        assert!(same_bytes(a.as_bytes(), b.as_bytes()));
+    }
+    for (a, b) in [("", "a"), ("a", "b"), ("12345678", "12345679"), ("a12345678", "b12345678"), ("ab", "abc")]
+    {
+        assert!(!same_bytes(a.as_bytes(), b.as_bytes()));
+    }
 }

@@ -34,7 +34,7 @@ const BLOCK_ROWS: u64 = 800;
 const SCAN_ROWS: u64 = 20_000;
 
 /// All kernels, in the order of the life of a record: written, flushed, merged, read.
-pub(crate) const KERNELS: [Kernel; 21] = [
+pub(crate) const KERNELS: [Kernel; 26] = [
     kernel("frame-batch", "a record encoded and hashed in a frame of 1,000", 50_000, frame_batch),
     kernel("frame-single", "a frame of one record", 20_000, frame_single),
     kernel("push", "a Set of 8 + 8 random bytes into a memtable, tails sorted and sealed", 4 * TAIL, push),
@@ -62,8 +62,13 @@ pub(crate) const KERNELS: [Kernel; 21] = [
     kernel("merge-fold", "a sum through the merge of 8 streams, four to a key", 16 * TAIL, merge_fold),
     kernel("resolve", "a sum of 8 bytes folded into the value of its key", 100_000, resolve),
     kernel("get", "a get of a row in one run, from cached blocks", 5_000, get),
+    kernel("get-many", "a key of a get of 64 at once, in one run, from cached blocks", 6_400, get_many),
+    kernel("get-absent", "a get of a key that none of six runs has, from memory", 5_000, get_absent),
+    kernel("get-hashed", "a get of a row of a hashed table", 5_000, get_hashed),
+    kernel("head-hashed", "a head of a row of a hashed table", 5_000, head_hashed),
     kernel("get-memtable", "a get of a row in a memtable of 8 chunks", 5_000, get_memtable),
     kernel("scan", "a row of a scan over one run and a memtable, from cached blocks", 2 * SCAN_ROWS, scan),
+    kernel("scan-sums", "a row of a scan of skewed sums over six runs", 2 * SCAN_ROWS, scan_sums),
     kernel("scan-absent", "a scan of a prefix that none of five runs has, from memory", 2_000, scan_absent),
     kernel(
         "load-tuples",
@@ -428,6 +433,99 @@ fn get(operations: u64) -> Result<()> {
         }
         for n in 0..operations {
             black_box(table.get(&mix(mix(n) % rows))?);
+        }
+        Ok(())
+    })
+}
+
+fn get_many(operations: u64) -> Result<()> {
+    let rows = 20_000;
+    with_store(rows, |store, table| {
+        store.flush()?;
+        let keys: Vec<u64> = (0..2 * rows).map(|n| mix(n % rows)).collect();
+        black_box(table.get_many(&keys)?); // now everything is in the cache
+        for first in (0..operations).step_by(64) {
+            let keys: Vec<u64> = (first..first + 64).map(|n| mix(mix(n) % rows)).collect();
+            black_box(table.get_many(&keys)?);
+        }
+        Ok(())
+    })
+}
+
+fn get_absent(operations: u64) -> Result<()> {
+    let rows = 20_000;
+    with_store(rows, |store, table| {
+        store.flush()?;
+        for run in 1..6 {
+            let mut batch = store.batch();
+            for n in run * rows..(run + 1) * rows {
+                batch.put(table, &mix(n), &n);
+            }
+            batch.commit(Durability::Process)?;
+            store.flush()?;
+        }
+        for n in 6 * rows..7 * rows {
+            black_box(table.get(&mix(n))?); // now all filters are in memory
+        }
+        for n in 0..operations {
+            black_box(table.get(&mix(mix(n) % (1 << 40) + 7 * rows))?);
+        }
+        Ok(())
+    })
+}
+
+/// A store without threads, with `rows` random rows in a hashed table.
+fn with_hashed(rows: u64, work: impl FnOnce(&Table<u64, u64>) -> Result<()>) -> Result<()> {
+    with_store(1, |store, _| {
+        let table = store.table("hashed", Rules::hashed::<u64, u64>())?;
+        let mut batch = store.batch();
+        for n in 0..rows {
+            batch.put(&table, &mix(n), &n);
+        }
+        batch.commit(Durability::Process)?;
+        work(&table)
+    })
+}
+
+fn get_hashed(operations: u64) -> Result<()> {
+    with_hashed(20_000, |table| {
+        for n in 0..operations {
+            black_box(table.get(&mix(mix(n) % 20_000))?);
+        }
+        Ok(())
+    })
+}
+
+fn head_hashed(operations: u64) -> Result<()> {
+    with_hashed(20_000, |table| {
+        for n in 0..operations {
+            black_box(table.head(&mix(mix(n) % 20_000))?);
+        }
+        Ok(())
+    })
+}
+
+/// Sums of which the hot keys are in every run.
+fn scan_sums(operations: u64) -> Result<()> {
+    with_store(1, |store, _| {
+        let table = store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+        for run in 0..6 {
+            let mut batch = store.batch();
+            for n in run * SCAN_ROWS..(run + 1) * SCAN_ROWS {
+                let key = String::from_utf8_lossy(&text_key(n)).into_owned();
+                batch.fold(&table, &*key, &n);
+            }
+            batch.commit(Durability::Process)?;
+            store.flush()?;
+        }
+        black_box(table.scan().count()?); // now everything is in the cache
+        let mut left = operations as usize;
+        while left > 0 {
+            let mut rows = table.as_bytes().scan().limit(left).rows()?;
+            while let Some(row) = rows.next_row()? {
+                black_box(row);
+                left -= 1;
+            }
         }
         Ok(())
     })

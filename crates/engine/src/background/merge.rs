@@ -13,12 +13,13 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
+use folddb_merge::kway::shared_skip;
 use folddb_merge::plan::{Reason, Way, joined_price, plan};
 use folddb_merge::{
     Borders, BottomRule, Counts, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace,
 };
 use folddb_rules::codec::KeyRange;
-use folddb_run::ReadMode;
+use folddb_run::{ReadMode, RunCursor};
 
 use super::clean::{Cleaner, clean_plan};
 use super::merge_base::{MergeBase, reaches_among_others, taken_in_bytes};
@@ -591,7 +592,8 @@ fn job_of(engine: &Engine, base: Arc<MergeBase>, slice: Option<Slice>, range: Ke
         range_deletes: base.range_deletes.clone(),
         bottom: if base.plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
     };
-    let stream = KWay::new(order.clone(), Direction::Forward, 0, cursors);
+    let skip = shared_skip(order, cursors.iter().filter_map(RunCursor::shared_prefix));
+    let stream = KWay::new(order.clone(), Direction::Forward, skip, cursors);
     let shape = (base.keep_seqs, base.plan.is_bottom, base.times);
     Ok(MergeJob {
         step: FoldStep::new(stream, rules).with_times(base.times).ending(order, range.high.clone()),

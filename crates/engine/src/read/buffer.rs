@@ -1,8 +1,14 @@
-//! The buffer into which a thread reads a record of the value log, kept from one read to the next.
+//! The buffers of a thread, kept from one read to the next: for a record of the value log, and for
+//! the slots that an index of a hashed table finds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+
+use folddb_hash::Slot;
 
 thread_local! {
+    /// Slots of the last search of an index.
+    static SLOTS: Cell<Vec<Slot>> = const { Cell::new(Vec::new()) };
+
     /// The last record that was read from the value log.
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -22,4 +28,14 @@ pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         }
         taken
     })
+}
+
+/// Lends an empty buffer for slots; a nested call gets another one.
+#[inline]
+pub(crate) fn with_slots<R>(search: impl FnOnce(&mut Vec<Slot>) -> R) -> R {
+    let mut slots = SLOTS.take();
+    slots.clear();
+    let found = search(&mut slots);
+    SLOTS.set(slots);
+    found
 }

@@ -22,6 +22,7 @@ use folddb_base::{Error, Result, Seq};
 use folddb_hash::Slot;
 use folddb_rules::State;
 
+use crate::read::buffer::with_slots;
 use crate::read::pinned;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
@@ -82,20 +83,31 @@ pub fn look_up(
 /// The same, with the files in which the record is.
 fn look_up_in(
     engine: &Engine,
-    (table, hashed): (&TableCore, &Hashed),
+    of: (&TableCore, &Hashed),
     key: &[u8],
     who: As,
     reading: Reading,
     record: &mut Vec<u8>,
 ) -> Result<Option<(Found, Arc<SegmentMap>)>> {
+    with_slots(|slots| look_up_by(engine, of, key, who, reading, (slots, record)))
+}
+
+/// The same, with buffers for what the index and the file give.
+fn look_up_by(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    (slots, record): (&mut Vec<Slot>, &mut Vec<u8>),
+) -> Result<Option<(Found, Arc<SegmentMap>)>> {
     let point = hashed.point(key);
-    let mut slots = Vec::new();
     loop {
         let round = engine.values.files.round();
         let at = who.seq(engine);
         slots.clear();
         let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
-        hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
+        hashed.index.candidates(point, at, slots).map_err(of_table)?;
         engine.check_readable(table)?;
         check_not_over(engine, who)?;
         if slots.is_empty() {
@@ -103,9 +115,9 @@ fn look_up_in(
         }
         let Some(of) = engine.values.files.segment_map_of(round) else { continue };
         if slots.len() > 1 && table.records_of().has_fronts {
-            hashed_record::newest_first(&of, &mut slots);
+            hashed_record::newest_first(&of, slots);
         }
-        for &slot in &slots {
+        for &slot in &*slots {
             let found = read_slot(engine, &of, table, slot, Some(key), reading, record);
             if let Some(found) = found.map_err(|error| load::of_key(table, key, error))? {
                 return Ok(is_seen(engine, &found, who).then_some((found, of)));
@@ -244,7 +256,9 @@ pub(crate) fn front_of(
     at: Option<At>,
 ) -> Result<Option<(Found, Arc<SegmentMap>)>> {
     engine.counters.gets.add(1);
-    look_up_in(engine, of, key, As::reader(at), Reading::Head, &mut Vec::new())
+    crate::read::buffer::with_record(|record| {
+        look_up_in(engine, of, key, As::reader(at), Reading::Head, record)
+    })
 }
 
 /// The head of `key`: one small read.

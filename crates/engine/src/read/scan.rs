@@ -5,13 +5,16 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use folddb_base::bytes::{Malformed, replace_bytes, same_bytes};
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::stream::Direction;
 use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
 use folddb_memtable::{Captured, Jump, MemStream, ReadAt};
 use folddb_merge::KWay;
+use folddb_merge::kway::shared_skip;
 use folddb_rules::resolve::Resolver;
 use folddb_rules::time::moment;
+use folddb_rules::words::{Took, WordFold, WordOps};
 use folddb_rules::{FoldRules, KeyOrder, State};
 use folddb_run::{PrefixTally, Rank, ReadMode, RunCursor};
 
@@ -118,6 +121,17 @@ pub enum Source {
     Run(Box<RunCursor>),
 }
 
+impl Source {
+    /// How many leading bytes all its keys share, and a key that begins with these; none if it has
+    /// no records.
+    fn shared_prefix(&self) -> Option<(usize, &[u8])> {
+        match self {
+            Source::Memtable(stream) => stream.shared_prefix(),
+            Source::Run(cursor) => cursor.shared_prefix(),
+        }
+    }
+}
+
 impl RecordStream for Source {
     // Without the attribute it is not inlined, and a scan takes a quarter more instructions
     // (`.ci/instructions scan`).
@@ -153,12 +167,14 @@ pub struct Rows {
     /// How many keys since the beginning certainly had no value; none after the first other key.
     passed: Option<usize>,
     resolver: Resolver,
+    /// The fold of the table as a function of words, if it is one.
+    words: Option<WordFold>,
     key: Vec<u8>,
     value: Vec<u8>,
     /// The head of the last row, if heads are wanted.
     head: Option<Head>,
-    /// The newest record of the key is its value, which is in `value`: the resolver has seen
-    /// nothing.
+    /// The value of the key is in `value`: it is that of its newest record, or all its records are
+    /// of words. The resolver has seen nothing.
     is_plain: bool,
     /// The last record that was read from the value log.
     record: Vec<u8>,
@@ -229,6 +245,7 @@ impl Rows {
             if is_forward { table.empty_ranges.find(&table.rules.order, &plan.low, limit) } else { None };
         let start = start.as_ref().map(Vec::as_slice);
         let (sources, files) = sources_of(engine, table, &plan, (view, captured), (start, range.as_deref()))?;
+        let skip = shared_skip(&table.rules.order, sources.iter().filter_map(Source::shared_prefix));
         let mut resolver = Resolver::new();
         let time_ms = if table.has_stamps { get::reading_ms(engine, plan.at) } else { 0 };
         if table.has_stamps {
@@ -237,7 +254,7 @@ impl Rows {
         Ok(Rows {
             engine: Arc::clone(engine),
             table: Arc::clone(table),
-            stream: KWay::new(table.rules.order.clone(), plan.direction, 0, sources),
+            stream: KWay::new(table.rules.order.clone(), plan.direction, skip, sources),
             plan,
             limit,
             time_ms,
@@ -245,6 +262,7 @@ impl Rows {
             range,
             passed: is_forward.then_some(0),
             resolver,
+            words: table.rules.fold.words(),
             key: Vec::new(),
             value: Vec::new(),
             head: None,
@@ -434,45 +452,59 @@ impl Rows {
         (&self.engine, &self.table)
     }
 
-    /// Feeds all records of the next key to the resolver, or takes the newest if that is the value.
-    /// False at the end of the range.
+    /// Folds all records of the next key: to `value` where they are of words or the newest is the
+    /// value, otherwise in the resolver. False at the end of the range.
     fn collect_key(&mut self) -> Result<bool> {
         let Some(mut record) = self.stream.record() else { return Ok(false) };
         if !self.plan.admits(&self.table.rules.order, record.key) {
             return Ok(false);
         }
-        self.key.clear();
-        self.key.extend_from_slice(record.key);
+        replace_bytes(&mut self.key, record.key);
         self.resolver.clear();
         self.is_plain = false;
         let order = &self.table.rules.order;
         let cover = self.range_deletes.newest_over(order, &self.key, self.limit);
         let cover = cover.max(range_end(&mut self.range, order, &self.key));
+        let (rules, direction) = (&self.table.rules.fold, self.plan.direction);
+        let mut words = self.words.map(WordOps::new);
         let mut enough = false;
         loop {
             let visible = record.seq <= self.limit && record.seq >= cover;
             if visible && !enough {
-                let (rules, key) = (&self.table.rules.fold, &self.key);
-                let fed = match self.plan.direction {
-                    Direction::Forward if is_plain(&self.resolver, rules, key, record) => {
-                        self.value.clear();
-                        self.value.extend_from_slice(record.payload);
-                        self.is_plain = true;
-                        Ok(true)
-                    }
-                    Direction::Forward => self.resolver.feed_older(rules, key, record.kind, record.payload),
-                    Direction::Reversed => {
-                        self.resolver.feed_newer(rules, key, record.kind, record.payload).map(|()| false)
+                enough = match take_word(&mut words, direction, record) {
+                    Took::Folded => false,
+                    Took::Enough => true,
+                    Took::Refused => {
+                        let (resolver, key) = (&mut self.resolver, &self.key[..]);
+                        let left = leave_words(words.take(), (&mut *resolver, rules, key));
+                        let fed = left.and_then(|()| match direction {
+                            Direction::Forward if is_plain(resolver, rules, key, record) => {
+                                replace_bytes(&mut self.value, record.payload);
+                                self.is_plain = true;
+                                Ok(true)
+                            }
+                            Direction::Forward => {
+                                resolver.feed_older(rules, key, record.kind, record.payload)
+                            }
+                            Direction::Reversed => {
+                                resolver.feed_newer(rules, key, record.kind, record.payload).map(|()| false)
+                            }
+                        });
+                        fed.map_err(|cause| damaged_record(&self.table, cause))?
                     }
                 };
-                enough = fed.map_err(|cause| damaged_record(&self.table, cause))?;
             }
             self.stream.advance()?;
             match self.stream.record() {
-                Some(next) if next.key == self.key => record = next,
-                _ => return Ok(true),
+                Some(next) if same_bytes(next.key, &self.key) => record = next,
+                _ => break,
             }
         }
+        if let Some((_, word)) = words.and_then(|words| words.held()) {
+            replace_bytes(&mut self.value, &word);
+            self.is_plain = true;
+        }
+        Ok(true)
     }
 }
 
@@ -553,6 +585,28 @@ fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>)
         && record.kind == OpKind::Set
         && !rules.has_stamps()
         && rules.at_bottom(key, Op::Set(record.payload)).is_some()
+}
+
+/// Takes the next record as an op on words, if all of its key so far were that.
+#[inline]
+fn take_word(words: &mut Option<WordOps>, direction: Direction, record: Record<'_>) -> Took {
+    match (words, direction) {
+        (None, _) => Took::Refused,
+        (Some(words), Direction::Forward) => words.take_older(record.kind, record.payload),
+        (Some(words), Direction::Reversed) => words.take_newer(record.kind, record.payload),
+    }
+}
+
+/// Feeds to a resolver what the ops on words were so far, where something else follows them.
+#[inline]
+fn leave_words(
+    words: Option<WordOps>,
+    (resolver, rules, key): (&mut Resolver, &FoldRules, &[u8]),
+) -> Result<(), Malformed> {
+    match words.and_then(|words| words.held()) {
+        None => Ok(()),
+        Some((kind, word)) => resolver.feed_newer(rules, key, kind, &word), // it is the first
+    }
 }
 
 /// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be

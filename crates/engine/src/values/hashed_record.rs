@@ -93,7 +93,8 @@ impl Found {
         let place = self.pointer(of).place;
         let place = u64::from(place.segment) << 32 | u64::from(place.unit);
         let written_ms = self.front.map_or(0, |front| front.stamp.write_ms);
-        hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
+        let what = u128::from(place) | u128::from(written_ms) << 64;
+        hash64(u64::from(self.head.hash), &what.to_le_bytes())
     }
 
     /// The deadline of its value; none if it lasts forever.

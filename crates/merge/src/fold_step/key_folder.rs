@@ -1,5 +1,6 @@
 //! Folds the records of one key after the other, by the rules at the head of `fold_step.rs`.
 
+use folddb_base::bytes::same_bytes;
 use folddb_base::op::OpKind;
 use folddb_base::{Error, ErrorKind, OpBuf, Record, RecordSink, Result, Seq, Stamp};
 use folddb_rules::algebra::Decline;
@@ -92,7 +93,7 @@ impl KeyFolder {
 
     #[inline]
     pub(super) fn is_inside(&self, key: &[u8]) -> bool {
-        self.inside && same_key(&self.key, key)
+        self.inside && same_bytes(&self.key, key)
     }
 
     #[inline]
@@ -451,21 +452,5 @@ impl KeyFolder {
         }
         let message = format!("a merge lost count of its records ({}) and is given up", self.counts);
         Err(Error::new(ErrorKind::Corruption, message))
-    }
-}
-
-/// Whether two keys are equal. Keys next to one another mostly differ in their last bytes: these
-/// are compared first, without a call.
-#[inline]
-pub(super) fn same_key(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    match (a.split_last_chunk::<8>(), b.split_last_chunk::<8>()) {
-        (Some((head_a, tail_a)), Some((head_b, tail_b))) => {
-            u64::from_le_bytes(*tail_a) == u64::from_le_bytes(*tail_b)
-                && (head_a.is_empty() || head_a == head_b)
-        }
-        _ => a == b,
     }
 }

@@ -5,7 +5,7 @@ use folddb_base::{Direction, ErrorKind, OpBuf, OpKind, Stamp, VecStream};
 use folddb_rules::{Fold, FoldFailure, FoldRules, KeyOrder, Outcome};
 use proptest::prelude::*;
 
-use super::key_folder::{KEPT_MAX, same_key};
+use super::key_folder::KEPT_MAX;
 use super::*;
 use crate::KWay;
 use crate::range_sweep::RangeDelete;
@@ -481,17 +481,6 @@ fn a_payload_that_is_none_is_an_error_with_the_key() {
     let error = step.step(Budget::UNBOUNDED, &mut VecStream::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.message().contains("InsertFold at seq 1 of key 0x6b"), "{error}");
-}
-
-#[test]
-fn keys_are_the_same_when_their_bytes_are() {
-    for (a, b) in [("", ""), ("a", "a"), ("12345678", "12345678"), ("a12345678", "a12345678")] {
-        assert!(same_key(a.as_bytes(), b.as_bytes()));
-    }
-    for (a, b) in [("", "a"), ("a", "b"), ("12345678", "12345679"), ("a12345678", "b12345678"), ("ab", "abc")]
-    {
-        assert!(!same_key(a.as_bytes(), b.as_bytes()));
-    }
 }
 
 /// What happens to a key, newest first: the seqs of its records, and of the range deletes over it.

@@ -89,6 +89,34 @@ proptest! {
     }
 }
 
+/// How many bytes some keys share, and one of them.
+fn share_of<'k>(order: &KeyOrder, keys: &[&'k [u8]]) -> Option<(usize, &'k [u8])> {
+    let (low, high) = (*keys.iter().min()?, *keys.iter().max()?);
+    Some((order.shared_prefix_len(low, high), low))
+}
+
+proptest! {
+    #[test]
+    fn all_keys_share_what_is_skipped(
+        order in orders(),
+        sources in prop::collection::vec(prop::collection::vec(key(), 0..4), 0..6),
+    ) {
+        let keys: Vec<Vec<&[u8]>> =
+            sources.iter().map(|keys| keys.iter().map(Vec::as_slice).collect()).collect();
+        let skip = shared_skip(&order, keys.iter().filter_map(|keys| share_of(&order, keys)));
+        let all: Vec<&[u8]> = keys.concat();
+        prop_assert_eq!(skip, share_of(&order, &all).map_or(0, |(shared, _)| shared));
+    }
+}
+
+#[test]
+fn one_source_with_other_keys_leaves_nothing_to_skip() {
+    let shares: [(usize, &[u8]); 3] = [(8, b"user:0001"), (9, b"user:0002"), (5, b"order")];
+    assert_eq!(shared_skip(&KeyOrder::Bytewise, shares[..2].iter().copied()), 8);
+    assert_eq!(shared_skip(&KeyOrder::Bytewise, shares.into_iter()), 0);
+    assert_eq!(shared_skip(&KeyOrder::Bytewise, std::iter::empty()), 0);
+}
+
 fn record(key: &[u8], seq: Seq, payload: &[u8]) -> OwnedRecord {
     OwnedRecord { key: key.to_vec(), seq, op: OpBuf { kind: OpKind::Set, payload: payload.to_vec() } }
 }

@@ -9,6 +9,7 @@ use folddb_base::{Op, OpKind};
 
 use crate::fold::{Fold, FoldFailure, Outcome};
 use crate::rope::Joins;
+use crate::words::WordFold;
 
 /// A function of a key and a value that answers yes or no.
 pub type Predicate = Arc<dyn Fn(&[u8], &[u8]) -> bool + Send + Sync>;
@@ -24,6 +25,8 @@ pub struct FoldRules {
     pub(super) has_delete: bool,
     pub(super) joins: Option<Joins>,
     pub(super) has_stamps: bool,
+    /// The fold as a function of words, if no other rule looks at what it gives.
+    pub(super) words: Option<WordFold>,
 }
 
 /// The result of composing two ops.
@@ -106,6 +109,7 @@ impl FoldRules {
     pub fn new(fold: Arc<dyn Fold>) -> FoldRules {
         let (spec, version, has_delete) = (fold.spec(), fold.version(), fold.has_delete());
         let joins = fold.joins_with().map(Joins::with);
+        let words = fold.words().filter(|_| !has_delete);
         FoldRules {
             fold: Some(fold),
             spec,
@@ -115,6 +119,7 @@ impl FoldRules {
             has_delete,
             joins,
             has_stamps: false,
+            words,
         }
     }
 
@@ -130,6 +135,7 @@ impl FoldRules {
             has_delete: false,
             joins: None,
             has_stamps: false,
+            words: None,
         }
     }
 
@@ -149,12 +155,14 @@ impl FoldRules {
     pub fn with_delete(mut self, delete: Predicate) -> FoldRules {
         self.delete = Some(delete);
         self.has_delete = true;
+        self.words = None;
         self
     }
 
     /// Adds the table's own short-circuit: where it holds for a value, nothing earlier matters.
     pub fn with_short_circuit(mut self, short_circuit: Predicate) -> FoldRules {
         self.short_circuit = Some(short_circuit);
+        self.words = None;
         self
     }
 
@@ -170,6 +178,13 @@ impl FoldRules {
     #[inline]
     pub fn has_stamps(&self) -> bool {
         self.has_stamps
+    }
+
+    /// The fold as a function of words, if payloads are values, without stamps, and no rule of the
+    /// table looks at what it gives. See [`crate::words::WordOps`].
+    #[inline]
+    pub fn words(&self) -> Option<WordFold> {
+        self.words.filter(|_| !self.has_stamps)
     }
 
     /// The fold, unless it is missing.

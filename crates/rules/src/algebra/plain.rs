@@ -7,6 +7,14 @@ use folddb_base::{Op, OpBuf, OpKind};
 
 use super::fold_rules::{Composed, Decline, FoldRules, Product};
 
+#[inline]
+fn put_word(kind: OpKind, word: u64, out: &mut OpBuf) -> Composed {
+    out.kind = kind;
+    out.payload.clear();
+    out.payload.extend_from_slice(&word.to_le_bytes());
+    Composed::Out
+}
+
 impl FoldRules {
     /// As [`FoldRules::compose`], for ops without stamps.
     pub(crate) fn compose_plain(
@@ -80,8 +88,19 @@ impl FoldRules {
         }
     }
 
+    /// Two operands that are words as one, and its kind: without a call that may panic.
+    #[inline]
+    fn compose_words(&self, earlier: &[u8], later: &[u8]) -> Option<(OpKind, u64)> {
+        let words = self.words.as_ref()?;
+        let total = words.of(earlier, later)?;
+        Some((words.kind_of(total), total))
+    }
+
     /// `Set v` then `Fold n`: `Set v·n`.
     fn compose_onto_set(&self, key: &[u8], v: &[u8], n: &[u8], out: &mut OpBuf) -> Composed {
+        if let Some((_, total)) = self.compose_words(v, n) {
+            return put_word(OpKind::Set, total, out);
+        }
         match self.product(key, v, n, &mut out.payload) {
             Err(decline) => Composed::Both(decline),
             Ok(Product::Earlier) => Composed::Older,
@@ -96,6 +115,9 @@ impl FoldRules {
 
     /// `Fold m` then `Fold n`: `Fold m·n`, or `Set m·n` if that short-circuits.
     fn compose_operands(&self, key: &[u8], m: &[u8], n: &[u8], out: &mut OpBuf) -> Composed {
+        if let Some((kind, total)) = self.compose_words(m, n) {
+            return put_word(kind, total, out);
+        }
         match self.product(key, m, n, &mut out.payload) {
             Err(decline) => Composed::Both(decline),
             Ok(Product::Earlier) => Composed::Older,

@@ -18,6 +18,7 @@
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 use crate::time_text;
+use crate::words::WordFold;
 
 use super::built_in::{self, BuiltIn, NAN, word};
 
@@ -43,6 +44,9 @@ impl Fold for SumI64 {
             out.extend_from_slice(&total.to_le_bytes());
         }
         Ok(())
+    }
+    fn words(&self) -> Option<WordFold> {
+        Some(WordFold { fold: u64::wrapping_add, strongest: None })
     }
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         word(value).map(|_| ())
@@ -88,6 +92,9 @@ impl Fold for SumU64 {
             out.extend_from_slice(&total.to_le_bytes());
         }
         Ok(())
+    }
+    fn words(&self) -> Option<WordFold> {
+        Some(WordFold { fold: u64::saturating_add, strongest: Some(u64::MAX) })
     }
     fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
         *value == [0xff; 8]
@@ -192,6 +199,13 @@ impl Extreme {
     }
 }
 
+/// The largest or the smallest of two floats, as words.
+fn of_floats<const LARGEST: bool>(a: u64, b: u64) -> u64 {
+    let (a, b) = (f64::from_bits(a), f64::from_bits(b));
+    let best = if LARGEST { built_in::greatest(a, b) } else { built_in::least(a, b) };
+    best.to_bits()
+}
+
 impl Fold for Extreme {
     fn spec(&self) -> String {
         let number = match self.number {
@@ -219,6 +233,18 @@ impl Fold for Extreme {
             }
         };
         Ok(if earlier_wins { Outcome::KeepEarlier } else { Outcome::KeepLater })
+    }
+
+    fn words(&self) -> Option<WordFold> {
+        let fold: fn(u64, u64) -> u64 = match (self.number, self.largest) {
+            (NumberType::I64 | NumberType::Time, true) => |a: u64, b: u64| (a as i64).max(b as i64) as u64,
+            (NumberType::I64 | NumberType::Time, false) => |a: u64, b: u64| (a as i64).min(b as i64) as u64,
+            (NumberType::U64, true) => u64::max,
+            (NumberType::U64, false) => u64::min,
+            (NumberType::F64, true) => of_floats::<true>,
+            (NumberType::F64, false) => of_floats::<false>,
+        };
+        Some(WordFold { fold, strongest: Some(u64::from_le_bytes(self.strongest())) })
     }
 
     fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {

@@ -282,7 +282,7 @@ fn moment(expr: Expr, zone: &TimeZone, is_maybe: bool) -> Result<Expr, String> {
         other => (Function::compared(None, zone, is_maybe), vec![other]),
     };
     if let [Expr::Constant(value)] = &arguments[..] {
-        return Ok(Expr::Constant(function.call(&[value.clone()])?));
+        return Ok(Expr::Constant(function.call(std::slice::from_ref(value))?));
     }
     Ok(Expr::Call(function, arguments))
 }
