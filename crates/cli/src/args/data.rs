@@ -208,9 +208,9 @@ pub(crate) struct ImportArgs {
     /// All other columns are the value, as a JSON object
     #[arg(long, conflicts_with = "value")]
     pub(crate) value_json: bool,
-    /// The format of the file [default: by its name; else NDJSON if it begins with {, an access log,
-    /// syslog or logfmt if it begins with a line of one, words if its first two lines have runs of
-    /// spaces and no delimiter, or CSV]
+    /// The format of the file [default: by its name; else NDJSON if it begins with {, an access
+    /// log, syslog or logfmt if it begins with a line of one, words if its first two lines have
+    /// runs of spaces and no delimiter, or CSV]
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
     /// Lines are taken apart by this pattern, whose named groups are the columns:

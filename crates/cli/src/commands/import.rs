@@ -247,8 +247,8 @@ fn end(
     }
 }
 
-/// Notes that bad rows were told of: the same command, which passes their files over, has no need to
-/// say it again.
+/// Notes that bad rows were told of: the same command, which passes their files over, has no need
+/// to say it again.
 fn tell(import: &Import<'_>, store: &Opened) -> Result<(), Failure> {
     let mut entries = import.untold();
     entries.iter_mut().for_each(|entry| entry.told = entry.bad);

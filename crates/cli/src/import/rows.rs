@@ -401,8 +401,8 @@ impl Rows {
         self.json(slot).filter(is_nested)
     }
 
-    /// The texts of the elements of a list that a column of NDJSON holds in the present row; none if
-    /// it is no list.
+    /// The texts of the elements of a list that a column of NDJSON holds in the present row; none
+    /// if it is no list.
     pub(crate) fn elements(&self, slot: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
         let Datum::List(items) = self.json(slot)? else { return None };
         Some(items.iter().map(|item| match item {

@@ -7,8 +7,8 @@ use jiff::civil::{Date, DateTime};
 const STEPS_MAX: i64 = 100_000;
 
 /// A value for each step of time, from the first time to the last; none if these texts are no times
-/// of one kind, or in no order. A step is the smallest one between two of them; of several values in
-/// one it is their mean.
+/// of one kind, or in no order. A step is the smallest one between two of them; of several values
+/// in one it is their mean.
 pub(crate) fn of(times: &[String], values: &[Option<f64>]) -> Option<Vec<Option<f64>>> {
     let places: Vec<i64> = places(times)?;
     let (first, last) = (*places.first()?, *places.last()?);
