@@ -250,6 +250,29 @@ fn merge_steps(store: &Store, steps: usize) {
     (0..steps).for_each(|_| _ = store.background_step_of(BackgroundJob::Merge).unwrap());
 }
 
+/// Slices of a compaction rest while its caller is told how far it is. When the table is dropped
+/// then, nobody takes them up again, and nobody waits for them.
+#[test]
+fn a_table_that_is_dropped_while_it_is_compacted_in_slices_ends_that() {
+    let (_dir, store, table) = heavy(None);
+    let mut calls = 0;
+    let ended = table.compact_with(|_| {
+        calls += 1;
+        if calls == 3 {
+            store.drop_table("t").unwrap();
+        }
+        assert!(calls < 500, "it waits for slices that are gone");
+        ControlFlow::Continue(())
+    });
+    assert!(calls >= 3, "it took {calls} steps");
+    assert_eq!(ended.unwrap_err().kind(), table.get(&1).unwrap_err().kind());
+    assert_eq!(merge_steps_done(&store), 0);
+}
+
+fn merge_steps_done(store: &Store) -> usize {
+    (0..10).filter(|_| store.background_step_of(BackgroundJob::Merge).unwrap().is_some()).count()
+}
+
 /// A slice that cannot go on stops those behind it, and those that run; what was installed stays,
 /// what was not is removed, and the next merge does the rest.
 #[test]

@@ -198,7 +198,11 @@ fn drive_slices(
                     engine.check_open()?;
                     return Ok(false);
                 }
-                None => engine.bell.wait(seen, WAIT),
+                None => {
+                    split.base.table.check_alive()?;
+                    engine.check_open()?;
+                    engine.bell.wait(seen, WAIT);
+                }
             },
         }
         if progress(progress_of(&split.base, &split.read_so_far())).is_break() {

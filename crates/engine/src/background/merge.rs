@@ -443,9 +443,7 @@ pub fn forget_table(background: &Background, table: &TableCore) {
         merges.take_all_of(table.id)
     };
     taken.splits.iter().for_each(|split| split.stop(None));
-    for mut job in taken.jobs {
-        job.output.discard(engine);
-    }
+    taken.jobs.into_iter().for_each(|job| forget_job(background, job));
     for file in table.part_files().values() {
         file.retire();
     }
@@ -466,15 +464,22 @@ pub fn forget_table(background: &Background, table: &TableCore) {
 
 /// Gives up all merges, since the store is closed.
 pub fn abandon_merges(background: &Background) {
-    let engine = &background.engine;
     let (jobs, splits) = {
         let mut merges = background.merges.lock();
         merges.planned.clear();
         (std::mem::take(&mut merges.waiting), std::mem::take(&mut merges.splits))
     };
     splits.iter().for_each(|split| split.stop(None));
-    for mut job in jobs {
-        job.output.discard(engine);
+    jobs.into_iter().for_each(|job| forget_job(background, job));
+}
+
+/// Forgets a job that rests. Whoever waits for the others of its merge must not wait for it.
+fn forget_job(background: &Background, mut job: MergeJob) {
+    job.output.discard(&background.engine);
+    let slice = job.slice.take();
+    drop(job);
+    if let Some(slice) = slice {
+        leave(background, slice);
     }
 }
 

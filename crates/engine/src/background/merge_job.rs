@@ -49,7 +49,9 @@ impl MergeJob {
         self.output.count_written(engine);
         let took = engine.host.clock.monotonic().saturating_sub(started);
         let bytes_in = self.step.counts().bytes_in - before.bytes_in;
-        engine.debt.merge_bytes_per_s.note(bytes_in * merging.at_once(), took);
+        // With one thread, a caller that compacts besides it is not part of the backlog's rate.
+        let at_once = if engine.options.merge_threads > 1 { merging.at_once() } else { 1 };
+        engine.debt.merge_bytes_per_s.note(bytes_in * at_once, took);
         self.took += took;
         if let Some(slice) = &self.slice {
             slice.split.note_step(&before, self.step.counts());

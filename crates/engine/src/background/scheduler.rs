@@ -89,7 +89,9 @@ pub(crate) fn note_background_failure(engine: &Engine, work: Worker, error: &Err
             // Each worker has its own count: successful merges must not hide that no memtable gets
             // to disk.
             let failures = engine.debt.failures_in_a_row.of(work);
-            if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
+            // Threads that merge may all fail at once, by what is over in a moment.
+            let threads = if work == Worker::Merge { engine.options.merge_threads } else { 1 };
+            if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX * threads {
                 engine.health.poison(error);
             }
         }
