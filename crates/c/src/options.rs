@@ -64,8 +64,8 @@ pub extern "C" fn folddb_options_destroy(options: *mut OptionsObject) {
 ///     durability: buffered, process or sync
 ///     background: threads or manual
 ///     merge_threads, merge_factor, background_nice, part_bytes, open_files_max, index_bytes_max,
-///     lock_in_memory, mapped_log, segment_bytes, value_segment_bytes, stream_piece_bytes, values_direct,
-///     value_space_max, snapshot_files_after_ms
+///     lock_in_memory, mapped_log, segment_bytes, value_segment_bytes, stream_piece_bytes,
+///     values_direct, value_space_max, snapshot_files_after_ms
 ///
 /// Errors: InvalidInput for an unknown name, and for a value that the setting cannot have.
 #[unsafe(no_mangle)]

@@ -179,7 +179,8 @@ fn bad_rows_of_a_log_are_kept_as_they_come() {
         drop(follower); // kills it
     }
     let follower = starts_with(&place, &["--bad-rows", "bad.csv"]);
-    log.is_all_in();
+    log.grows(2, &mut Random(9));
+    log.is_all_in(); // so it hears the signal
     let (code, said) = interrupts(follower);
     assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("bad rows of an earlier run of this import not imported"), "{said}");
