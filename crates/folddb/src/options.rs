@@ -108,8 +108,8 @@ impl Options {
     /// installed file by file. Each further thread may take about as much memory and temporary
     /// space as the first, see docs/LIMITS.md. More than the processors that writers leave idle only
     /// take time from the writers. Stores that share their threads ([`Shared`]) have as many as the
-    /// one that asks for the most, and each is merged by at most as many as it asks for itself. With [`BackgroundWork::Manual`] it is how
-    /// many slices of a merge take turns.
+    /// one that asks for the most, and each is merged by at most as many as it asks for itself. With
+    /// [`BackgroundWork::Manual`] it is how many slices of a merge take turns.
     ///
     /// ```
     /// let options = folddb::Options::default().merge_threads(4);

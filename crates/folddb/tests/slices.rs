@@ -210,8 +210,8 @@ fn slices_of(event: &Event) -> usize {
     cut.map_or(0, |slices| slices.parse().unwrap())
 }
 
-/// A store with three runs of one table, whose merge has a slice that takes many steps, with the keys
-/// below 10, and later ones that take one.
+/// A store with three runs of one table, whose merge has a slice that takes many steps, with the
+/// keys below 10, and later ones that take one.
 fn heavy(host: Option<folddb_host::Host>) -> (tempfile::TempDir, Store, Table<u64, Vec<u8>>) {
     let options = options(3).tuning(|t| t.slice_bytes(0));
     let options = if let Some(host) = host { options.host(host) } else { options };

@@ -1,10 +1,11 @@
 //! Floor 2 of FoldDB: merging as pure logic. It knows streams, but no files.
 //! Internal, no promises: `folddb` is the public API.
 //!
-//! [`plan`] decides what to merge next, from what earlier merges have freed ([`freed`]); [`slices`],
-//! how several threads share a large merge. [`pace`] decides how much writers are slowed meanwhile. The work itself merges many streams into
-//! one ([`kway`]) and folds it key by key in bounded steps ([`fold_step`]). Nothing here does I/O
-//! or reads a clock. The modules are in bottom-up order.
+//! [`plan`] decides what to merge next, from what earlier merges have freed ([`freed`]);
+//! [`slices`], how several threads share a large merge. [`pace`] decides how much writers are
+//! slowed meanwhile. The work itself merges many streams into one ([`kway`]) and folds it key by
+//! key in bounded steps ([`fold_step`]). Nothing here does I/O or reads a clock. The modules are in
+//! bottom-up order.
 
 #![forbid(unsafe_code)]
 

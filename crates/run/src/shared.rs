@@ -20,7 +20,7 @@ pub struct Shared {
     first_part: u64,
     next_part: AtomicU64,
     /// How many merges it may have running.
-    merges: AtomicU64,
+    merges: u64,
     has_left: AtomicBool,
 }
 
@@ -108,29 +108,24 @@ impl Tally {
 impl Shared {
     /// For a store with a cache of its own: see [`BlockCache::new`].
     pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<Shared> {
-        Shared::of(&BlockCache::new(cache_bytes, files_open_max))
+        Shared::of(&BlockCache::new(cache_bytes, files_open_max), 1)
     }
 
-    /// For one more store that uses this cache.
-    pub fn of(cache: &Arc<BlockCache>) -> Arc<Shared> {
+    /// For one more store that uses this cache. It may have so many merges running at once, which
+    /// share the memory for reading ahead.
+    pub fn of(cache: &Arc<BlockCache>, merges: usize) -> Arc<Shared> {
         let first_part = cache.enter();
         let next_part = AtomicU64::new(first_part);
+        let merges = (merges as u64).max(1);
+        cache.add_merges(merges - 1);
         Arc::new(Shared {
             cache: Arc::clone(cache),
             counters: Counters::default(),
             first_part,
             next_part,
-            merges: AtomicU64::new(1),
+            merges,
             has_left: AtomicBool::new(false),
         })
-    }
-
-    /// Says how many merges it may have running at once, if that is more than one: they share the
-    /// memory for reading ahead. Called once, before any is.
-    pub fn set_merges(&self, merges: usize) {
-        let more = (merges as u64).saturating_sub(self.merges.load(Ordering::Relaxed));
-        self.merges.fetch_add(more, Ordering::Relaxed);
-        self.cache.add_merges(more);
     }
 
     /// Gives the cache room for about this many bytes from now on, if that is more than it has.
@@ -247,7 +242,7 @@ impl Shared {
     /// is closed. Pieces and files in use are freed by their last user.
     pub fn leave(&self) {
         if !self.has_left.swap(true, Ordering::AcqRel) {
-            self.cache.leave(self.first_part, self.merges.load(Ordering::Relaxed));
+            self.cache.leave(self.first_part, self.merges);
         }
     }
 

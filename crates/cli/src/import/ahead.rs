@@ -13,8 +13,8 @@
 //! end, and as often as what was gathered has doubled. Operands that do not fold, and those that
 //! are long together, stay apart: then a key has several, in order.
 //!
-//! Where hardly a key of a piece repeats in it, its rows are a list, and keys are looked for once, in
-//! what is gathered of all pieces.
+//! Where hardly a key of a piece repeats in it, its rows are a list, and keys are looked for once,
+//! in what is gathered of all pieces.
 //!
 //! Keys are in parts, by their hashes. What later pieces of a file bring is folded in part by part,
 //! of several pieces at once: a part of many keys is still small enough for a cache of the
@@ -108,7 +108,8 @@ impl Folded {
         part.settle_if_grown(fold);
     }
 
-    /// Adds all of another one, which is later, and to which nothing was added; with so many threads.
+    /// Adds all of another one, which is later, and to which nothing was added; with so many
+    /// threads.
     pub(crate) fn add(&mut self, fold: Option<&dyn Fold>, later: Folded, threads: usize) {
         debug_assert!(later.later.is_empty(), "nothing was added to it");
         self.later_bytes += later.held_bytes();

@@ -108,8 +108,8 @@ impl Merges {
     }
 }
 
-/// The merges of a table, taken out: what is begun, those in slices (some may have slices that run),
-/// and what is planned.
+/// The merges of a table, taken out: what is begun, those in slices (some may have slices that
+/// run), and what is planned.
 pub(crate) struct Taken {
     pub(crate) jobs: Vec<MergeJob>,
     pub(crate) splits: Vec<Arc<Split>>,

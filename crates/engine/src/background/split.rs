@@ -1,5 +1,5 @@
-//! A large merge that several threads work on, slice by slice. [`folddb_merge::slices`] decides where
-//! it is cut and who does what; here are the locks, and the edits.
+//! A large merge that several threads work on, slice by slice. [`folddb_merge::slices`] decides
+//! where it is cut and who does what; here are the locks, and the edits.
 //!
 //! ```text
 //!   lock         guards                                       held while

@@ -1,7 +1,7 @@
 //! What the threads do for a store: one keeps the log ready, so that no commit waits for a file;
 //! one flushes; one or more merge, and the first of these reclaims between its steps of merges. The
-//! threads belong to a pool, which the store may share with others. With `BackgroundWork::Manual` there are none, and the
-//! caller takes single steps.
+//! threads belong to a pool, which the store may share with others. With `BackgroundWork::Manual`
+//! there are none, and the caller takes single steps.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -79,8 +79,7 @@ pub(crate) fn open_once(dir: &Path, mut options: Options) -> Result<Background> 
     let state = Arc::new(loaded.state.clone());
     let leftovers = leftovers(dir, &options, &state)?;
     let shared = options.shared_or_own();
-    let parts = Shared::of(&shared.cache);
-    parts.set_merges(options.merge_threads);
+    let parts = Shared::of(&shared.cache, options.merge_threads);
     let (catalog, committer) =
         open_tables(dir, &options, &host, &state, &parts).map_err(|error| blame_manifest(&torn, error))?;
     check_values(dir, &*host.files, &state).map_err(|error| blame_manifest(&torn, error))?;

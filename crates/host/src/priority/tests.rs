@@ -1,8 +1,9 @@
 //! The system says what a thread has become.
 
-use super::*;
+use super::lower;
 
-/// The nice value of the calling thread: the 19th field of its line, of which two end with the name.
+/// The nice value of the calling thread: the 19th field of its line, of which two end with the
+/// name.
 fn nice() -> Option<i32> {
     let line = std::fs::read_to_string("/proc/thread-self/stat").ok()?;
     let (_, fields) = line.rsplit_once(") ")?;

@@ -234,9 +234,9 @@ impl Player {
 }
 
 impl Player {
-    /// These options, with the number of threads that merge. It follows from the settings, too. With
-    /// background work by hand it is how many slices of a merge take turns; merges of these small
-    /// stores are cut where they can be, or as they would be in large ones.
+    /// These options, with the number of threads that merge. It follows from the settings, too.
+    /// With background work by hand it is how many slices of a merge take turns; merges of these
+    /// small stores are cut where they can be, or as they would be in large ones.
     ///
     /// ```text
     ///   written                       as many as the merge factor, slices of a kilobyte
