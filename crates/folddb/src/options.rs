@@ -106,10 +106,10 @@ impl Options {
     /// How many threads merge. Default 1, at most 64. With more, several tables and several tiers
     /// are merged at the same time, and a large merge is cut by ranges of keys; its output is still
     /// installed file by file. Each further thread may take about as much memory and temporary
-    /// space as the first, see docs/LIMITS.md. More than the processors that writers leave idle only
-    /// take time from the writers. Stores that share their threads ([`Shared`]) have as many as the
-    /// one that asks for the most, and each is merged by at most as many as it asks for itself. With
-    /// [`BackgroundWork::Manual`] it is how many slices of a merge take turns.
+    /// space as the first, see docs/LIMITS.md. More than the processors that writers leave idle
+    /// only take time from the writers. Stores that share their threads ([`Shared`]) have as many
+    /// as the one that asks for the most, and each is merged by at most as many as it asks for
+    /// itself. With [`BackgroundWork::Manual`] it is how many slices of a merge take turns.
     ///
     /// ```
     /// let options = folddb::Options::default().merge_threads(4);
