@@ -193,15 +193,13 @@ fn drive_slices(
                     return Ok(true);
                 }
                 Some(End::GivenUp(Some(error))) => return Err(error),
-                Some(End::GivenUp(None)) => {
+                end => {
                     split.base.table.check_alive()?;
                     engine.check_open()?;
-                    return Ok(false);
-                }
-                None => {
-                    split.base.table.check_alive()?;
-                    engine.check_open()?;
-                    engine.bell.wait(seen, WAIT);
+                    match end {
+                        Some(_) => return Ok(false),
+                        None => engine.bell.wait(seen, WAIT),
+                    }
                 }
             },
         }

@@ -122,12 +122,7 @@ pub(crate) fn stop(background: &Background, split: &Arc<Split>) {
 fn stop_slices(background: &Background, split: &Arc<Split>, error: Option<&Error>) {
     split.stop(error);
     let waiting = background.merges.lock().take_slices_of(split);
-    for mut job in waiting {
-        job.output.discard(&background.engine);
-        let slice = job.slice.take();
-        drop(job); // and the files that it has read
-        slice.into_iter().for_each(|slice| leave(background, slice));
-    }
+    waiting.into_iter().for_each(|job| forget_job(background, job));
 }
 
 /// Gives up a merge whose slice or whole this is.
@@ -152,12 +147,15 @@ fn leave(background: &Background, slice: Slice) {
     release_if_over(background, &split);
 }
 
-fn release_if_over(background: &Background, split: &Arc<Split>) {
-    if split.is_to_release() {
+/// Releases the inputs of a merge in slices, if nothing of it runs or will. True for one caller.
+fn release_if_over(background: &Background, split: &Arc<Split>) -> bool {
+    let is_over = split.is_to_release();
+    if is_over {
         let base = &split.base;
         background.merges.lock().splits.retain(|other| !Arc::ptr_eq(other, split));
         release(background, base.table.id, &base.plan, Some(base.run));
     }
+    is_over
 }
 
 /// Ends a merge that is done. False if it was a slice, and others are not done yet.
@@ -176,13 +174,11 @@ pub(crate) fn finish_job(background: &Background, mut job: MergeJob) -> bool {
     };
     let split = Arc::clone(&slice.split);
     split.leave();
-    let is_last = split.is_to_release();
+    let is_last = release_if_over(background, &split);
     if is_last {
         if matches!(split.end(), Some(End::Complete)) {
             note_done(engine, &base, split.plan_text(), split.totals());
         }
-        background.merges.lock().splits.retain(|other| !Arc::ptr_eq(other, &split));
-        release(background, base.table.id, &base.plan, Some(base.run));
         note_overdue_of(background, &base.table);
     }
     engine.bell.ring(); // others may begin slices, or wait for the end
@@ -477,10 +473,8 @@ pub fn abandon_merges(background: &Background) {
 fn forget_job(background: &Background, mut job: MergeJob) {
     job.output.discard(&background.engine);
     let slice = job.slice.take();
-    drop(job);
-    if let Some(slice) = slice {
-        leave(background, slice);
-    }
+    drop(job); // and the files that it has read
+    slice.into_iter().for_each(|slice| leave(background, slice));
 }
 
 /// Sets up a merge whose inputs are reserved; on failure, these are released.
