@@ -248,6 +248,55 @@ fn kill_with_bad_rows_at(moments: u32) {
     assert_eq!(again.code, 0, "it was told: {}", again.err);
 }
 
+/// Kills imports of a file with bad rows among which are some that only the store can refuse, so
+/// that batches are committed in halves.
+fn kill_with_refused_rows_at(moments: u32) {
+    let (seed, mut random) = seeded();
+    let place = Place::new();
+    let (mut text, mut bad) = (String::new(), Vec::new());
+    for row in 0..1500 {
+        let line = match row % 100 {
+            7 => format!("{}{row},1", "k".repeat(64_000)),
+            57 => format!("bad {row}"),
+            _ => format!("k{row},1"),
+        };
+        text.push_str(&format!("{line}\n"));
+        bad.extend([7, 57].contains(&(row % 100)).then_some(line));
+    }
+    place.write("rows.csv", text);
+    bad.sort();
+    let words =
+        ["import", "s", "t", "rows.csv", "--no-header", "--key=c1", "--value=c2", "--bad-rows=bad.csv"];
+    let (mut killed, mut latest_us) = (0, 500_000);
+    while killed < moments {
+        let _ = std::fs::remove_dir_all(place.path().join("s"));
+        let _ = std::fs::remove_file(place.path().join("bad.csv"));
+        place.done(&["create", "s", "t", "--index", "by:value"]);
+        loop {
+            let began = Instant::now();
+            let mut child = place.command(&words).stderr(Stdio::null()).spawn().expect("the program starts");
+            std::thread::sleep(Duration::from_micros(random.below(latest_us)));
+            let _ = child.kill();
+            if child.wait().expect("it ends").code().is_some() {
+                latest_us = began.elapsed().as_micros() as u64;
+                break;
+            }
+            killed += 1;
+        }
+        assert_eq!(place.done(&["count", "s", "t"]).trim(), (1500 - bad.len()).to_string(), "seed {seed}");
+        let text = place.read("bad.csv");
+        let mut kept: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        kept.sort_unstable();
+        assert_eq!(kept.len(), bad.len(), "seed {seed}: how many are kept");
+        assert!(kept == bad, "seed {seed}: a bad row is missing, or twice");
+    }
+}
+
+#[test]
+fn an_import_whose_rows_the_store_refuses_keeps_each_bad_one_once() {
+    kill_with_refused_rows_at(6);
+}
+
 #[test]
 fn an_import_with_bad_rows_that_is_killed_keeps_each_of_them_once() {
     kill_with_bad_rows_at(10);

@@ -34,12 +34,12 @@ use crate::session::{Opened, Session};
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
     let mut stated = Stated::parse(args, session.globals.zone.as_ref())?;
     check_table_name(&args.table)?;
-    check_aside(args)?;
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let names = files::named(&args.files)?;
     check_follow(args, &names)?;
+    check_aside(args, &names)?;
     let first = match (args.follow, &names[..]) {
         (true, [name]) => OpenFile::of(args, name, source::follow(name)?)?,
         _ => OpenFile::open(args, &names[0])?,
@@ -79,21 +79,31 @@ fn asked<'a>(args: &'a ImportArgs, stated: &Stated, first: &OpenFile, known: &[E
     let path = args.bad_rows.as_deref()?;
     let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args));
     let goes_on = first.inode.is_some() && !args.again;
-    let noted = || known.iter().filter_map(|entry| entry.kept.clone()).collect();
+    let noted = || known.iter().filter_map(|entry| Some((entry.kept.clone()?, entry.done))).collect();
     Some(Asked { path, form: first.form.clone(), of, noted: goes_on.then(noted) })
 }
 
-/// The file for bad rows must not be one that is read.
-fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
+/// The file for bad rows must not be one that is read, by this import or by its next.
+fn check_aside(args: &ImportArgs, names: &[String]) -> Result<(), Failure> {
     let Some(aside) = &args.bad_rows else { return Ok(()) };
     let is_same = |file: &String| match (aside.canonicalize(), Path::new(file).canonicalize()) {
         (Ok(aside), Ok(file)) => aside == file,
         _ => false,
     };
-    if args.files.iter().any(is_same) {
-        return Err(Failure::Usage("--bad-rows names the file that is read; name another".to_owned()));
+    if names.iter().any(is_same) {
+        return Err(Failure::Usage("--bad-rows names a file that is read; name another".to_owned()));
     }
-    Ok(())
+    let parent = aside.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_inside = |dir: &String| match (parent.canonicalize(), Path::new(dir).canonicalize()) {
+        (Ok(parent), Ok(dir)) => dir.is_dir() && parent.starts_with(dir),
+        _ => false,
+    };
+    match args.files.iter().find(|file| is_inside(file)) {
+        Some(dir) => Err(Failure::Usage(format!(
+            "--bad-rows names a file in the directory {dir}, of which all files are read; name one elsewhere"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What is followed is the last of the files that are named.

@@ -5,7 +5,8 @@
 //! the batch is committed, whose record says that they were read. With it the record says how long
 //! the file is then, and the hash of that ([`Kept`]). So after a kill the same command finds the
 //! file as its record has it, cuts what came after, which is not in the record, and goes on there.
-//! A file that has changed meanwhile, as by mending, is refused.
+//! A file that has changed meanwhile, as by mending, is refused. Where all that is named is in, the
+//! file is not touched, and not refused before there is a row to keep.
 //!
 //! A file that no record knows is that of an import of which nothing is in, if its first lines say
 //! so: then what is found again must be what is there.
@@ -14,7 +15,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -70,8 +71,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) form: Form,
     /// What it is told by, in its first line.
     pub(crate) of: Value,
-    /// What the records of the table say of such files; none of an import that cannot go on.
-    pub(crate) noted: Option<Vec<Kept>>,
+    /// What the records of the table say of such files, and whether theirs is whole; none of an
+    /// import that cannot go on.
+    pub(crate) noted: Option<Vec<(Kept, bool)>>,
 }
 
 /// The file that keeps them.
@@ -80,8 +82,8 @@ struct Aside {
     name: String,
     /// Where it is; none of a pipe.
     path: Option<String>,
-    /// It is removed if no row was bad.
-    is_made: bool,
+    /// It was made, and is removed if no row was bad.
+    made: Option<PathBuf>,
     form: Form,
     /// The first lines.
     begin: Vec<u8>,
@@ -91,6 +93,10 @@ struct Aside {
     /// What is to be written: the numbers of rows, and their texts.
     waiting: Vec<(u64, Vec<u8>)>,
     waiting_bytes: usize,
+    /// What was written last.
+    lately: Vec<(u64, Vec<u8>)>,
+    /// Why nothing more may be written, if that is so.
+    refusal: Option<String>,
     /// What was written, and how much of it the system keeps through a loss of power.
     written: Tape,
     synced: u64,
@@ -129,11 +135,21 @@ impl BadRows {
     }
 
     /// What follows are rows of the next file; whether it is one of several.
-    pub(crate) fn begin_file(&mut self, name: &str, is_one_of_several: bool, columns: &[String]) {
+    pub(crate) fn begin_file(
+        &mut self,
+        name: &str,
+        is_one_of_several: bool,
+        form: &Form,
+        columns: &[String],
+    ) {
         self.file = (self.file.0 + 1, name.to_owned(), is_one_of_several);
         if let Some(aside) = &mut self.aside {
+            // Fields may be put between other delimiters, lines are kept whole.
+            let is_alike = form.format == aside.form.format
+                && form.delimiter.is_some() == aside.form.delimiter.is_some();
             aside.order = match Order::of(columns, &aside.header) {
-                Order::By(_) if aside.form.delimiter.is_none() => Order::Other, // a line is kept whole
+                _ if !is_alike => Order::Other,
+                Order::By(_) if form.delimiter.is_none() => Order::Other,
                 order => order,
             };
         }
@@ -183,14 +199,24 @@ impl BadRows {
         aside.put(number, &format!("{} line {line}", shown(&self.file.1)), raw, bad)
     }
 
-    /// Passes what is kept to the disk, up to the row of this number; where the file ends then.
+    /// Passes what is kept to the disk, up to the row of this number, before these rows are
+    /// committed; where the file ends then. A pipe cannot take back what it was given: see
+    /// [`BadRows::flush`].
     pub(crate) fn keep(&mut self, up_to: u64) -> Result<Option<Kept>, Failure> {
         let Some(aside) = &mut self.aside else { return Ok(None) };
+        let Some(path) = aside.path.clone() else { return Ok(None) };
         aside.write(up_to)?;
         aside.sync()?;
         let content = aside.written.content();
-        let path = aside.path.clone().filter(|_| content.bytes > 0);
-        Ok(path.map(|path| Kept { path, bytes: content.bytes, hash: content.hash }))
+        Ok((content.bytes > 0).then_some(Kept { path, bytes: content.bytes, hash: content.hash }))
+    }
+
+    /// Passes on all that is kept, to a pipe too: the rows are committed.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        match &mut self.aside {
+            Some(aside) if aside.path.is_none() => aside.write(u64::MAX),
+            _ => self.keep(u64::MAX).map(drop),
+        }
     }
 
     /// Where the file ends, to come back to.
@@ -206,12 +232,27 @@ impl BadRows {
         }
     }
 
+    /// Takes back what was kept since by one call of [`BadRows::keep`]: it waits again.
+    pub(crate) fn take_back(&mut self, place: Option<Tape>) -> Result<(), Failure> {
+        match (&mut self.aside, place) {
+            (Some(aside), Some(place)) if place.bytes() < aside.written.bytes() => {
+                let lately = std::mem::take(&mut aside.lately);
+                let waiting = std::mem::take(&mut aside.waiting);
+                aside.go_back(place)?;
+                aside.waiting = lately.into_iter().chain(waiting).collect();
+                aside.waiting_bytes = aside.waiting.iter().map(|(_, row)| row.len()).sum();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Passes the file of bad rows to the disk; an empty one is removed.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.keep(u64::MAX)?;
+        self.flush()?;
         match &self.aside {
-            Some(Aside { is_made: true, len: 0, path: Some(path), name, .. }) => {
-                fs::remove_file(path).map_err(|error| Failure::file("remove", name, &error))
+            Some(Aside { made: Some(made), len: 0, name, .. }) => {
+                fs::remove_file(made).map_err(|error| Failure::file("remove", name, &error))
             }
             _ => Ok(()),
         }
@@ -271,13 +312,15 @@ impl Aside {
             file,
             name,
             path: canonical,
-            is_made: !is_pipe && !is_there,
+            made: (!is_pipe && !is_there).then(|| path.to_owned()),
             form,
             begin,
             header: header.to_vec(),
             order: Order::Same,
             waiting: Vec::new(),
             waiting_bytes: 0,
+            lately: Vec::new(),
+            refusal: None,
             written: Tape::new(),
             synced: 0,
             len: 0,
@@ -289,45 +332,55 @@ impl Aside {
     }
 
     /// Goes on in a file that is there, as far as records say that it was written.
-    fn go_on(&mut self, noted: Option<Vec<Kept>>) -> Result<(), Failure> {
+    fn go_on(&mut self, noted: Option<Vec<(Kept, bool)>>) -> Result<(), Failure> {
         self.len = self.file.metadata().map_err(|error| self.failed(&error))?.len();
         if self.len == 0 {
             return Ok(());
         }
         let exists = || Failure::file("create", &self.name, &ErrorKind::AlreadyExists.into());
         let mut noted = noted.ok_or_else(exists)?;
-        noted.retain(|kept| Some(&kept.path) == self.path.as_ref());
-        if noted.is_empty() {
-            let mut head = vec![0; self.begin.len().min(self.len as usize)];
-            self.file.read_exact_at(&mut head, 0).map_err(|error| self.failed(&error))?;
-            return if self.begin.starts_with(&head) { Ok(()) } else { Err(exists()) };
+        let mut head = vec![0; self.begin.len().min(self.len as usize)];
+        self.file.read_exact_at(&mut head, 0).map_err(|error| self.failed(&error))?;
+        if !self.begin.starts_with(&head) {
+            return Err(exists());
         }
-        match self.place_of(noted).map_err(|error| self.failed(&error))? {
-            Some(place) => self.go_back(place),
-            None => Err(Failure::Refused(format!(
-                "{} is not as an import into this table left it: if its rows are mended, import it, and name another \
-                 file, or move that one away",
-                self.name
-            ))),
+        noted.retain(|(kept, _)| Some(&kept.path) == self.path.as_ref());
+        let begun = noted.iter().filter(|(_, is_whole)| !is_whole).map(|(kept, _)| kept.bytes).max();
+        let place = match (begun, noted.is_empty()) {
+            (_, true) => return Ok(()), // nothing of its import is in: what is found must be what is there
+            (Some(bytes), _) => self.place_at(bytes, &noted),
+            // Whole ones have left it as it is, or it was mended since, and is not touched.
+            (None, _) => self.place_at(self.len, &noted),
+        };
+        let changed = format!(
+            "{} is not as an import into this table left it: if its rows are mended, import it, and name another \
+             file, or move that one away",
+            self.name
+        );
+        match (place.map_err(|error| self.failed(&error))?, begun) {
+            (Some(place), _) => self.go_back(place),
+            (None, Some(_)) => Err(Failure::Refused(changed)),
+            (None, None) => {
+                self.refusal = Some(changed);
+                Ok(())
+            }
         }
     }
 
-    /// The last place that a record has, if what is before it is what was written.
-    fn place_of(&self, mut noted: Vec<Kept>) -> io::Result<Option<Tape>> {
-        noted.sort_by_key(|kept| kept.bytes);
-        let (mut tape, mut found) = (Tape::new(), None);
-        let mut buffer = vec![0; 1 << 16];
-        for kept in noted.iter().filter(|kept| kept.bytes <= self.len) {
-            while tape.bytes() < kept.bytes {
-                let len = (kept.bytes - tape.bytes()).min(buffer.len() as u64) as usize;
-                self.file.read_exact_at(&mut buffer[..len], tape.bytes())?;
-                tape.feed(&buffer[..len]);
-            }
-            if tape.content().hash == kept.hash {
-                found = Some(tape.clone());
-            }
+    /// What is before a place, if that is what a record says of it.
+    fn place_at(&self, bytes: u64, noted: &[(Kept, bool)]) -> io::Result<Option<Tape>> {
+        if bytes > self.len {
+            return Ok(None);
         }
-        Ok(found)
+        let (mut tape, mut buffer) = (Tape::new(), vec![0; 1 << 16]);
+        while tape.bytes() < bytes {
+            let len = (bytes - tape.bytes()).min(buffer.len() as u64) as usize;
+            self.file.read_exact_at(&mut buffer[..len], tape.bytes())?;
+            tape.feed(&buffer[..len]);
+        }
+        let (hash, path) = (tape.content().hash, self.path.as_deref());
+        let is_it = |kept: &Kept| kept.bytes == bytes && kept.hash == hash && Some(&*kept.path) == path;
+        Ok(noted.iter().any(|(kept, _)| is_it(kept)).then_some(tape))
     }
 
     fn put(&mut self, number: u64, place: &str, raw: &[Vec<u8>], bad: &BadRow) -> Result<(), Failure> {
@@ -337,8 +390,8 @@ impl Aside {
             Order::By(places) => places.iter().copied().chain(places.len()..raw.len()).map(field).collect(),
             Order::Other => {
                 return Err(Failure::Refused(format!(
-                    "{place}: the file has other columns than the first one, by which {} is written: import it by \
-                     itself",
+                    "{place}: the file has other columns or another form than the first one, by which {} is written: import \
+                     it by itself",
                     self.name
                 )));
             }
@@ -357,10 +410,14 @@ impl Aside {
         if end == 0 {
             return Ok(());
         }
+        if let Some(refusal) = &self.refusal {
+            return Err(Failure::Refused(refusal.clone()));
+        }
         let mut text = if self.written.bytes() == 0 { self.begin.clone() } else { Vec::new() };
-        for (_, row) in self.waiting.drain(..end) {
+        self.lately = self.waiting.drain(..end).collect();
+        for (_, row) in &self.lately {
             self.waiting_bytes -= row.len();
-            text.extend_from_slice(&row);
+            text.extend_from_slice(row);
         }
         if self.path.is_none() {
             self.file.write_all(&text).map_err(|error| self.failed(&error))?;

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::failure::Failure;
 use crate::import::ahead::Folded;
 use crate::import::identity::{self, Known};
+use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Kept};
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
@@ -67,6 +68,8 @@ pub(crate) fn import(
 struct InFlight {
     file: usize,
     rows: Rows,
+    /// How bad rows of it are kept.
+    form: Form,
     template: Arc<Template>,
     /// It cannot be read again.
     is_pipe: bool,
@@ -160,7 +163,8 @@ impl Files for Opened<'_, '_, '_> {
             return Ok(Taken::ByOne);
         }
         self.note_all(gathered, taken.is_ok(), entries);
-        taken.map(|_| Taken::All)
+        taken?;
+        self.import.bad.flush().map(|()| Taken::All)
     }
 
     fn is_pipe(&self) -> bool {
@@ -221,6 +225,7 @@ impl Opened<'_, '_, '_> {
             counts: self.import.counts,
             lines: 0,
             rows: open.rows,
+            form: open.form,
             has_begun: false,
         });
         self.cut(mapping, open.bytes_read)?;
@@ -263,7 +268,7 @@ impl Opened<'_, '_, '_> {
         let at = self.in_flight.len() - 1;
         self.begin(at);
         let open = &mut self.in_flight[at];
-        self.import.begin_bad(&self.names[open.file], &open.rows.header());
+        self.import.begin_bad(&self.names[open.file], &open.form, &open.rows.header());
         self.sink.begin_file(None);
         self.import.some_rows_of(self.sink, &mut open.rows, mapping, Rows::has_rest)?;
         open.counts = self.import.counts;
@@ -307,7 +312,8 @@ impl Opened<'_, '_, '_> {
         if self.import.bad.takes_raw() {
             for of_file in gathered.files.iter().filter(|of_file| !of_file.bad.is_empty()) {
                 let Some(at) = self.place(of_file.file) else { continue };
-                self.import.begin_bad(&self.names[of_file.file], &self.in_flight[at].rows.header());
+                let open = &self.in_flight[at];
+                self.import.begin_bad(&self.names[of_file.file], &open.form, &open.rows.header());
                 for (line, raw, bad) in &of_file.bad {
                     self.import.bad.put((0, *line), raw, bad)?; // they are in their order
                 }
@@ -351,7 +357,7 @@ impl Opened<'_, '_, '_> {
         totals.unwanted += of_file.unwanted;
         of_file.seen.iter().for_each(|seen| open.rows.add_seen(seen));
         let counts = counts_with(open.counts, &of_file);
-        self.import.begin_bad(&self.names[of_file.file], &open.rows.header());
+        self.import.begin_bad(&self.names[of_file.file], &open.form, &open.rows.header());
         for (line, _, bad) in of_file.bad {
             self.import.bad.count(line, bad);
         }
@@ -447,7 +453,7 @@ impl Opened<'_, '_, '_> {
             self.import.go_on(&mut again.rows, entry)?;
         }
         again.rows.add_seen(&open.rows.take_seen());
-        self.import.begin_bad(name, &again.rows.header());
+        self.import.begin_bad(name, &again.form, &again.rows.header());
         self.sink.begin_file(open.entry);
         let bytes_read = again.bytes_read;
         let progress = || bar.set_position(bytes + bytes_read.load(Ordering::Relaxed));
@@ -470,7 +476,7 @@ impl Opened<'_, '_, '_> {
         rows.add_seen(&open.rows.take_seen());
         let mapping = self.way.bind(&mut rows)?;
         let counts = open.counts;
-        self.import.begin_bad(&self.names[open.file], &rows.header());
+        self.import.begin_bad(&self.names[open.file], &open.form, &rows.header());
         self.in_flight.push_back(open);
         self.begin(0);
         self.in_flight.clear();

@@ -174,7 +174,7 @@ impl Import<'_> {
         if let Some(entry) = &before {
             self.go_on(rows, entry)?;
         }
-        self.begin_bad(name, &rows.header());
+        self.begin_bad(name, &open.form, &rows.header());
         let entry = disk.map(|disk| self.entry(name, disk, &before));
         let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
         self.totals.changed.extend(changed);
@@ -208,8 +208,8 @@ impl Import<'_> {
     }
 
     /// Bad rows that follow are of this file.
-    pub(crate) fn begin_bad(&mut self, name: &str, columns: &[String]) {
-        self.bad.begin_file(name, self.totals.files > 1, columns);
+    pub(crate) fn begin_bad(&mut self, name: &str, form: &Form, columns: &[String]) {
+        self.bad.begin_file(name, self.totals.files > 1, form, columns);
     }
 
     /// The record of a file, new or known up to a row.
@@ -287,7 +287,7 @@ impl Import<'_> {
         let committed = sink.commit(reached, &mut self.bad);
         self.counts.bad += sink.take_refused();
         committed?;
-        self.bad.keep(u64::MAX).map(drop)
+        self.bad.flush()
     }
 
     /// Commits the rows before a failing one, and notes that the file is in.
@@ -359,7 +359,7 @@ impl Import<'_> {
             self.counts.read += u64::from(row.is_some());
             self.totals.read += u64::from(row.is_some());
             match row {
-                None if sink.is_idle() => drop(self.bad.keep(u64::MAX)?),
+                None if sink.is_idle() => self.bad.flush()?,
                 None => {}
                 Some(Ok(true)) => sink.write(rows.line(), &key, &value, self.raw(rows), self.counts),
                 Some(Ok(false)) => {

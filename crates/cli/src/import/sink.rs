@@ -361,23 +361,21 @@ impl<'a> Sink<'a> {
         reached: &Reached,
         bad: &mut BadRows,
     ) -> Result<(), Failure> {
-        match self.put_at_once(waiting, rows.clone(), reached, bad) {
-            Ok(()) => Ok(()),
-            Err(Failure::Store(error)) if rows.len() == 1 && is_of_a_row(&error) => {
-                self.refuse(&mut waiting.rows[rows.start], error, bad)
+        let is_long = |row: &Row| row.value.len() > VALUE_BYTES_MAX;
+        // A long one is written alone.
+        if rows.len() == 1 || !waiting.rows[rows.clone()].iter().any(is_long) {
+            let place = bad.place();
+            match self.put_at_once(waiting, rows.clone(), reached, bad) {
+                Err(Failure::Store(error)) if is_of_a_row(&error) => {
+                    // The record of a half must not have bad rows of the other.
+                    bad.take_back(place)?;
+                    if rows.len() == 1 {
+                        return self.refuse(&mut waiting.rows[rows.start], error, bad);
+                    }
+                }
+                done => return done,
             }
-            Err(Failure::Store(error)) if is_of_a_row(&error) => self.put_halves(waiting, rows, reached, bad),
-            Err(failure) => Err(failure),
         }
-    }
-
-    fn put_halves(
-        &mut self,
-        waiting: &mut Waiting,
-        rows: Range<usize>,
-        reached: &Reached,
-        bad: &mut BadRows,
-    ) -> Result<(), Failure> {
         let middle = rows.start + rows.len() / 2;
         let counts = waiting.rows[middle - 1].counts;
         self.put(waiting, rows.start..middle, &Reached { mark: None, counts }, bad)?;
@@ -393,16 +391,12 @@ impl<'a> Sink<'a> {
     ) -> Result<(), Failure> {
         let kept = bad.keep(reached.counts.read)?;
         self.open_ledger()?;
-        let is_long = |row: &Row| row.value.len() > VALUE_BYTES_MAX;
-        if rows.len() > 1 && waiting.rows[rows.clone()].iter().any(is_long) {
-            return self.put_halves(waiting, rows, reached, bad); // down to the long one alone
-        }
         let Into { lifetime, durability, .. } = self.into;
         let Some(Made::Batches { table, batch }) = &mut self.table else { return Ok(()) }; // it is made before
         let table = table.with_durability(durability).with_lifetime(lifetime);
         for row in &waiting.rows[rows.clone()] {
             let (key, value) = waiting.key_and_value(row);
-            if is_long(row) {
+            if row.value.len() > VALUE_BYTES_MAX {
                 table.write_whole(self.op, key, value)?; // it is alone here
             } else {
                 batch.write(&table, self.op, key, value);
