@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::give_back;
+use super::glibc::processor_time;
 
 /// What is resident of this process, in KiB.
 fn resident_kib() -> usize {
@@ -17,4 +20,17 @@ fn free_pages_among_used_memory_are_given_back() {
     let after = resident_kib();
     assert!(after + (40 << 10) < before, "{before} KiB before, {after} after; 48 MiB are free");
     assert!(pieces.iter().flatten().all(|piece| piece.iter().all(|&byte| byte == 1)));
+}
+
+#[test]
+fn work_takes_processor_time() {
+    let before = processor_time();
+    let mut sum = 0_u64;
+    while processor_time().saturating_sub(before) < Duration::from_millis(2) {
+        sum = std::hint::black_box(sum + 1);
+    }
+    let (worked, slept_from) = (sum, processor_time());
+    std::thread::sleep(Duration::from_millis(50));
+    let asleep = processor_time().saturating_sub(slept_from);
+    assert!(worked > 0 && asleep < Duration::from_millis(25), "asleep for 50 ms: {asleep:?}");
 }
