@@ -24,7 +24,7 @@ mod glibc {
     use std::ffi::{c_int, c_long};
     use std::time::Duration;
 
-    pub fn give_back() -> Duration {
+    pub(super) fn give_back() -> Duration {
         let began = processor_time();
         // SAFETY: it takes a number, may be called by any thread at any time, and changes only
         // memory that is free. Tested by `free_pages_among_used_memory_are_given_back`.
@@ -37,7 +37,7 @@ mod glibc {
     /// The processor time that this thread has had: on a busy machine, much less than what has
     /// passed. Asked of glibc: `rustix` looks for the kernel's own function in the memory of the
     /// process and is killed where a tool has hidden it, as valgrind does.
-    pub fn processor_time() -> Duration {
+    pub(super) fn processor_time() -> Duration {
         let mut time = Timespec { seconds: 0, nanos: 0 };
         // SAFETY: it writes one timespec, which `time` is. Tested by `work_takes_processor_time`.
         let failed = unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0;
