@@ -230,7 +230,7 @@ const UNSAFE: [(&str, usize, Tests); 8] = [
     ("host/src/arena.rs", 5, Tests::NextDoor),
     ("host/src/mapped.rs", 11, Tests::NextDoor),
     ("host/src/forks.rs", 6, Tests::NextDoor),
-    ("host/src/heap.rs", 2, Tests::NextDoor),
+    ("host/src/heap.rs", 3, Tests::NextDoor),
     ("c/src/memory.rs", 11, Tests::Programs),
     ("c/src/callbacks.rs", 2, Tests::Programs),
     ("c/src/forks.rs", 1, Tests::Programs),
