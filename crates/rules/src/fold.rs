@@ -72,21 +72,27 @@ pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
     values: &[&[u8]],
     out: &mut Vec<u8>,
 ) -> Result<(), FoldFailure> {
-    let (mut halves, mut ends) = (Vec::new(), Vec::new());
-    let put = |pair: &[&[u8]], out: &mut Vec<u8>| {
+    let (mut halves, mut ends, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    let mut put = |pair: &[&[u8]], out: &mut Vec<u8>| {
         let &[earlier, later] = pair else {
             pair.iter().for_each(|one| out.extend_from_slice(one));
             return Ok(());
         };
-        let start = out.len();
-        let kept = match fold.fold(key, earlier, later, out)? {
-            Outcome::Value => return Ok(()),
+        // A fold is promised an empty output; the last and longest of a few is made in place.
+        let is_in_place = out.is_empty();
+        apart.clear();
+        let made = if is_in_place { &mut *out } else { &mut apart };
+        let result: &[u8] = match fold.fold(key, earlier, later, made)? {
+            Outcome::Value if is_in_place => return Ok(()),
+            Outcome::Value => &apart,
             Outcome::KeepEarlier => earlier,
             Outcome::KeepLater => later,
             Outcome::Delete => return Err(FoldFailure::new("folding these values deletes the key")),
         };
-        out.truncate(start);
-        out.extend_from_slice(kept);
+        if is_in_place {
+            out.clear();
+        }
+        out.extend_from_slice(result);
         Ok(())
     };
     if values.len() <= 2 {
@@ -217,3 +223,7 @@ pub trait Fold: Send + Sync {
         None
     }
 }
+
+#[cfg(test)]
+#[path = "fold/tests.rs"]
+mod tests;
