@@ -285,6 +285,39 @@ fn values_are_separated_from_the_alteration_on() {
 }
 
 #[test]
+fn what_is_altered_for_writes_or_in_name_alone_makes_no_part_outdated() {
+    let (_dir, store) = fresh(options());
+    let table = store.create_bytes_table("t", TableRules::default()).unwrap();
+    fill(&store, &table, 0);
+    table.compact().unwrap();
+    let before = table.stats().unwrap().runs;
+    let applies = |alter: &dyn Fn(TableRules) -> TableRules| {
+        let changes = table.alter(alter).unwrap();
+        changes.iter().map(|change| change.applies).collect::<Vec<_>>()
+    };
+    assert_eq!(applies(&|rules| rules.separate(100_000)), [Applies::ToWrites]);
+    assert_eq!(outdated(&table), 0, "a threshold is none of what is written already");
+    assert_ne!(applies(&|rules| rules.key_names(["id"])), [Applies::ByMerges]);
+    assert_eq!(outdated(&table), 0, "a name is in no part");
+    assert_eq!(applies(&|rules| rules), [], "nothing differs");
+    assert_eq!(outdated(&table), 0);
+    table.compact().unwrap();
+    assert_eq!(table.stats().unwrap().runs, before, "no merge has anything to do");
+    drop(table);
+    let store = reopened(store);
+    let table = store.bytes_table("t").unwrap();
+    assert_eq!(outdated(&table), 0);
+    assert_eq!(applies_by_merges(&table), 1, "one that merges take over still does");
+    assert!(outdated(&table) > 0);
+}
+
+/// How many changes merges take over where blocks become smaller.
+fn applies_by_merges(table: &BytesTable) -> usize {
+    let changes = table.alter(|rules| rules.block_bytes(1024)).unwrap();
+    changes.iter().filter(|change| change.applies == Applies::ByMerges).count()
+}
+
+#[test]
 fn summaries_come_and_go_and_counts_stay_right() {
     let (_dir, store) = fresh(options());
     let rules = TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(512);
