@@ -1,10 +1,15 @@
 //! Steps of time: where rows have times, a sparkline has a sign for each step, and gaps where there
 //! are none.
 
+use std::ops::RangeInclusive;
+
 use jiff::civil::{Date, DateTime};
 
 /// Most steps of a line.
 const STEPS_MAX: i64 = 100_000;
+
+/// Which numbers are taken for years.
+const YEARS: RangeInclusive<u16> = 1900..=2100;
 
 /// A value for each step of time, from the first time to the last; none if these texts are no times
 /// of one kind, or in no order. A step is the smallest one between two of them; of several values
@@ -45,7 +50,8 @@ enum Kind {
 
 fn kind_of(text: &str) -> Option<Kind> {
     match text.len() {
-        4 if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(Kind::Year),
+        // Other numbers of four digits are counts, or codes.
+        4 if text.parse().is_ok_and(|year: u16| YEARS.contains(&year)) => Some(Kind::Year),
         7 if text.as_bytes()[4] == b'-' => Some(Kind::Month),
         10.. if text.as_bytes()[4] == b'-' => Some(Kind::Moment),
         _ => None,
