@@ -80,6 +80,24 @@ pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
+/// What is around fields: a character, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quote(pub(crate) Option<u8>);
+
+pub(super) fn quote(text: &str) -> Result<Quote, String> {
+    match text.as_bytes() {
+        b"none" => Ok(Quote(None)),
+        _ => sign(text).map(|byte| Quote(Some(byte))).map_err(|wrong| format!("{wrong}, or none")),
+    }
+}
+
+pub(super) fn sign(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii_graphic() => Ok(*byte),
+        _ => Err("it is one character, such as ' or #".to_owned()),
+    }
+}
+
 /// Which keys of a table.
 #[derive(Args, Debug, Default)]
 pub(crate) struct RangeArgs {
@@ -134,10 +152,10 @@ pub(crate) struct RowsArgs {
     #[arg(long, requires = "sort")]
     pub(crate) desc: bool,
     /// Only the keys
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quantile")]
     pub(crate) keys: bool,
     /// Heads instead of values: size, hash, and the part that the table's head rule keeps
-    #[arg(long, conflicts_with = "keys")]
+    #[arg(long, conflicts_with_all = ["keys", "quantile"])]
     pub(crate) heads: bool,
     /// Only these columns; the name of a field is all of its parts
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]

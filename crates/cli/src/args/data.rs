@@ -7,8 +7,8 @@ use clap::Args;
 use folddb::AsOf;
 
 use super::common::{
-    DurabilityArgs, InputFormat, KeyArgs, LookArgs, OutputFormat, PictureArgs, QuantileArgs, RangeArgs,
-    RowsArgs, TtlArgs, WriteArgs, delimiter, share,
+    DurabilityArgs, InputFormat, KeyArgs, LookArgs, OutputFormat, PictureArgs, QuantileArgs, Quote,
+    RangeArgs, RowsArgs, TtlArgs, WriteArgs, delimiter, quote, share, sign,
 };
 use crate::human;
 
@@ -215,12 +215,18 @@ pub(crate) struct ImportArgs {
     pub(crate) format: Option<InputFormat>,
     /// Lines are taken apart by this pattern, whose named groups are the columns:
     /// '^(?<level>\w+) (?<path>\S+)'
-    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "no_header", "header"])]
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "quote", "no_header", "header"])]
     pub(crate) regex: Option<String>,
     /// The character between fields [default: a comma, or the one that the first line has instead:
     /// ; tab |]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
+    /// What is around fields that have delimiters: a character, or none [default: "]
+    #[arg(long, value_name = "CHAR", value_parser = quote)]
+    pub(crate) quote: Option<Quote>,
+    /// Lines that begin with this character are no rows: '#' [default: each line is one]
+    #[arg(long, value_name = "CHAR", value_parser = sign)]
+    pub(crate) comment: Option<u8>,
     /// The first line is a row; columns are called c1, c2, ... [default: it names the columns,
     /// unless it is like the second one, with numbers or times in the same places]
     #[arg(long)]

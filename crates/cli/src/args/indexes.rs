@@ -44,16 +44,16 @@ pub(crate) struct FindArgs {
     #[arg(long, value_name = "ROWS")]
     pub(crate) limit: Option<usize>,
     /// Only the keys
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quantile")]
     pub(crate) keys: bool,
     /// Heads instead of values
-    #[arg(long, conflicts_with = "keys")]
+    #[arg(long, conflicts_with_all = ["keys", "quantile"])]
     pub(crate) heads: bool,
     /// Only the number of rows
-    #[arg(long, conflicts_with_all = ["keys", "heads"])]
+    #[arg(long, conflicts_with_all = ["keys", "heads", "quantile"])]
     pub(crate) count: bool,
-    /// Only these columns (`term` is what a row was found by); the name of a field is all of its
-    /// parts
+    /// Only these columns (`term` is what a row was found by, or `index.term` where the table has a
+    /// column `term`); the name of a field is all of its parts
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["keys", "count"])]
     pub(crate) columns: Vec<String>,
     /// In the order of this column, instead of that of the terms

@@ -4,6 +4,7 @@
 //! as they are read, so memory is bounded for files of any size, and at the end all are synced.
 //! Each batch says how far its file is in, so that the same command goes on after any end.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,9 +20,10 @@ use crate::import::identity::Records;
 use crate::import::in_pieces;
 use crate::import::kept;
 use crate::import::ledger::{self, Entry};
+use crate::import::lines::Pattern;
 use crate::import::mapping::Stated;
 use crate::import::parallel;
-use crate::import::reading::{Import, OpenFile};
+use crate::import::reading::{Import, OpenFile, said};
 use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
 use crate::import::source;
@@ -33,6 +35,7 @@ use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
     let mut stated = Stated::parse(args, session.globals.zone.as_ref())?;
+    args.regex.iter().try_for_each(|text| Pattern::given(text).map(drop))?;
     check_table_name(&args.table)?;
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
@@ -40,11 +43,13 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let names = files::named(&args.files)?;
     check_follow(args, &names)?;
     check_aside(args, &names)?;
-    let first = match (args.follow, &names[..]) {
-        (true, [name]) => OpenFile::of(args, name, source::follow(name)?)?,
-        _ => OpenFile::open(args, &names[0])?,
+    let source = match (args.follow, &names[..]) {
+        (true, [name]) => source::follow(name, said(args))?,
+        _ => source::open(&names[0], said(args))?,
     };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
+    stated.settle_asked(sink.rules().as_table_rules());
+    let first = OpenFile::of(args, &stated, &names[0], source)?;
     let bad = BadRows::new(asked(args, &stated, &first, &known), &first.rows.header())?;
     let began = Instant::now();
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
@@ -57,7 +62,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         totals,
         known: Records::of(known),
         counts: Counts::default(),
-        settled: Vec::new(),
+        settled: BTreeSet::new(),
         before: Reached::default(),
         bar,
     };
@@ -226,6 +231,9 @@ fn end(
 ) -> Result<(), Failure> {
     let set_aside = import.bad.finish();
     store.as_ref().map(|store| store.sync()).transpose()?;
+    let has_table = |store: &Opened| store.tables().contains(&import.args.table);
+    let is_there = store.as_ref().is_some_and(has_table);
+    import.totals.has_table = is_there;
     let how = match &ended {
         Ok(()) => "",
         Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
@@ -243,10 +251,8 @@ fn end(
         other => other.after(import.totals.written > 0),
     })?;
     set_aside?;
-    if let Some(store) = &store {
+    if let Some(store) = store.as_ref().filter(|_| is_there) {
         show(import.args, session, store)?;
-    }
-    if let Some(store) = &store {
         tell(&import, store)?;
     }
     store.map(Opened::close).transpose()?;
@@ -267,7 +273,7 @@ fn tell(import: &Import<'_>, store: &Opened) -> Result<(), Failure> {
 
 /// Prints the first rows of the table, if that is asked for.
 fn show(args: &ImportArgs, session: &mut Session, store: &Opened) -> Result<(), Failure> {
-    let Some(limit) = args.show.filter(|_| store.tables().contains(&args.table)) else { return Ok(()) };
+    let Some(limit) = args.show else { return Ok(()) };
     let table = store.known_table(&args.table)?;
     let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
     let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };

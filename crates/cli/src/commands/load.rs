@@ -14,7 +14,7 @@ use crate::args::LoadArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
-use crate::import::source::{self, Source};
+use crate::import::source::{self, Said, Source};
 use crate::interrupt;
 use crate::messages;
 use crate::progress;
@@ -28,12 +28,12 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let options = LoadOptions::default().partial(args.partial).over(args.over);
-    let mut source = source::open(&args.file)?;
+    let mut source = source::open(&args.file, Said::Nothing)?;
     let is_file = source.bytes_total.is_some();
     if is_file {
         let of_store = session.options();
         over(source, "checking", |dump| Store::check_dump(dump, &options, &of_store))?;
-        source = source::open(&args.file)?;
+        source = source::open(&args.file, Said::Nothing)?;
     } else {
         source.reader = checked_beginning(source.reader, &session.options())?;
     }

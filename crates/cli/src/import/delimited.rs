@@ -25,11 +25,11 @@ use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
+use crate::import::dialect::{Dialect, is_line_end};
+use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::tape::Tape;
 
-use marks::{Marks, QUOTE};
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+use marks::Marks;
 
 /// A field of more lines than this is noted.
 pub(crate) const FIELD_LINES_MAX: u64 = 4;
@@ -89,7 +89,7 @@ pub(crate) struct Span {
 /// be repeated.
 pub(crate) struct Records {
     reader: Box<dyn BufRead>,
-    delimiter: u8,
+    dialect: Dialect,
     /// Longest record, in bytes.
     bytes_max: usize,
     /// The text read so far; everything before `begin` is processed.
@@ -129,14 +129,14 @@ pub(crate) struct Records {
 
 impl Records {
     /// The records of a text, each of at most `bytes_max` bytes.
-    pub(crate) fn new(reader: Box<dyn BufRead>, delimiter: u8, bytes_max: usize) -> Records {
+    pub(crate) fn new(reader: Box<dyn BufRead>, dialect: Dialect, bytes_max: usize) -> Records {
         Records {
             reader,
-            delimiter,
+            dialect,
             bytes_max,
             text: Vec::new(),
             begin: 0,
-            marks: Marks::of(delimiter),
+            marks: Marks::of(dialect),
             tape: Tape::new(),
             taped: 0,
             line: 1,
@@ -157,21 +157,21 @@ impl Records {
 
     /// The records of a text that is here, on whose first line a record begins. It is all that
     /// there is, or more follows: then reading ends with an error of kind `WouldBlock`.
-    pub(crate) fn of_text(text: Vec<u8>, is_last: bool, delimiter: u8, bytes_max: usize) -> Records {
+    pub(crate) fn of_text(text: Vec<u8>, is_last: bool, dialect: Dialect, bytes_max: usize) -> Records {
         let reader: Box<dyn BufRead> = if is_last { Box::new(io::empty()) } else { Box::new(NoneYet) };
-        let records = Records::new(reader, delimiter, bytes_max);
+        let records = Records::new(reader, dialect, bytes_max);
         Records { text, is_begun: true, is_ended: is_last, ..records }
     }
 
     /// The records of what follows so many lines, by the same delimiter.
     pub(crate) fn after(&self, lines: u64, reader: Box<dyn BufRead>) -> Records {
-        let records = Records::new(reader, self.delimiter, self.bytes_max);
+        let records = Records::new(reader, self.dialect, self.bytes_max);
         Records { is_begun: true, line: lines + 1, ..records }
     }
 
-    /// What is between fields.
-    pub(crate) fn delimiter(&self) -> u8 {
-        self.delimiter
+    /// What is between fields, and around them.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// How many lines are before the next record.
@@ -270,8 +270,15 @@ impl Records {
         self.has_places = false;
         self.begin_text()?;
         self.pass_line()?;
-        if !self.pass_line_ends()? {
-            return Ok(Found::End);
+        loop {
+            if !self.pass_line_ends()? {
+                return Ok(Found::End);
+            }
+            if self.dialect.comment.is_none() || self.byte(0)? != self.dialect.comment {
+                break;
+            }
+            self.passes_line = true;
+            self.pass_line()?;
         }
         self.span = None;
         if let Some(end) = self.take_at_once() {
@@ -319,12 +326,12 @@ impl Records {
         self.unquoted.clear();
         let mut at = self.begin;
         loop {
-            let next = match *self.text.get(at)? {
-                QUOTE => self.take_quoted_at_once(at + 1)? + 1,
+            let next = match (*self.text.get(at)?, self.dialect.quote) {
+                (byte, Some(quote)) if byte == quote => self.take_quoted_at_once(at + 1, quote)? + 1,
                 _ => self.take_bare_at_once(at)?,
             };
             match *self.text.get(next)? {
-                byte if byte == self.delimiter => at = next + 1,
+                byte if byte == self.dialect.delimiter => at = next + 1,
                 byte if is_line_end(byte) => return Some(next),
                 _ => return None,
             }
@@ -335,7 +342,7 @@ impl Records {
     #[inline]
     fn take_bare_at_once(&mut self, begin: usize) -> Option<usize> {
         let mut end = self.marks.next(&self.text, begin)?;
-        while self.text[end] == QUOTE {
+        while Some(self.text[end]) == self.dialect.quote {
             end = self.marks.next(&self.text, end + 1)?;
         }
         self.places.push(Place { begin, end, is_unquoted: false });
@@ -344,35 +351,35 @@ impl Records {
 
     /// Finds the field that begins here, behind its quote; the place of the closing one.
     #[inline]
-    fn take_quoted_at_once(&mut self, begin: usize) -> Option<usize> {
+    fn take_quoted_at_once(&mut self, begin: usize, quote: u8) -> Option<usize> {
         let (mut end, mut has_doubled) = (begin, false);
         loop {
             end = self.marks.next(&self.text, end)?;
             match self.text[end] {
-                QUOTE if *self.text.get(end + 1)? == QUOTE => {
+                byte if byte == quote && *self.text.get(end + 1)? == quote => {
                     has_doubled = true;
                     end += 2;
                 }
-                QUOTE => break,
+                byte if byte == quote => break,
                 b'\n' => return None,
                 _ => end += 1,
             }
         }
         let place = match has_doubled {
             false => Place { begin, end, is_unquoted: false },
-            true => self.unquote(begin, end),
+            true => self.unquote(begin, end, quote),
         };
         self.places.push(place);
         Some(end)
     }
 
     /// Copies a field with single quotes for doubled ones.
-    fn unquote(&mut self, begin: usize, end: usize) -> Place {
+    fn unquote(&mut self, begin: usize, end: usize, quote: u8) -> Place {
         let start = self.unquoted.len();
         let mut rest = &self.text[begin..end];
-        while let Some(quote) = memchr::memchr(QUOTE, rest) {
-            self.unquoted.extend_from_slice(&rest[..=quote]);
-            rest = &rest[quote + 2..];
+        while let Some(at) = memchr::memchr(quote, rest) {
+            self.unquoted.extend_from_slice(&rest[..=at]);
+            rest = &rest[at + 2..];
         }
         self.unquoted.extend_from_slice(rest);
         Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
@@ -381,12 +388,13 @@ impl Records {
     /// Takes the field at `at`, which moves to its end.
     fn take_field(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<FieldEnd> {
         self.field.clear();
-        if self.byte(*at)? != Some(QUOTE) {
+        let first = self.byte(*at)?;
+        let Some(quote) = self.dialect.quote.filter(|quote| first == Some(*quote)) else {
             return self.take_bare(at);
-        }
+        };
         let (opened_at, opened_lines) = (*at, *lines);
         *at += 1;
-        let is_closed = self.take_quoted(at, lines)?;
+        let is_closed = self.take_quoted(at, lines, quote)?;
         if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
             self.put_line(opened_at);
             return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines });
@@ -402,11 +410,11 @@ impl Records {
     fn take_bare(&mut self, at: &mut usize) -> io::Result<FieldEnd> {
         loop {
             let rest = &self.text[self.begin + *at..];
-            let len = rest.iter().position(|&byte| is_end(byte, self.delimiter));
+            let len = rest.iter().position(|&byte| self.dialect.is_end(byte));
             self.field.extend_from_slice(&rest[..len.unwrap_or(rest.len())]);
             *at += len.unwrap_or(rest.len());
             if len.is_some() {
-                let is_delimiter = self.text[self.begin + *at] == self.delimiter;
+                let is_delimiter = self.text[self.begin + *at] == self.dialect.delimiter;
                 return Ok(if is_delimiter { FieldEnd::Delimiter } else { FieldEnd::Record });
             }
             match self.read_on()? {
@@ -418,10 +426,10 @@ impl Records {
     }
 
     /// Takes the text after an opening quote, and the closing one; false if there is none.
-    fn take_quoted(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<bool> {
+    fn take_quoted(&mut self, at: &mut usize, lines: &mut u64, quote: u8) -> io::Result<bool> {
         loop {
             let rest = &self.text[self.begin + *at..];
-            let len = rest.iter().position(|&byte| byte == QUOTE);
+            let len = rest.iter().position(|&byte| byte == quote);
             let taken = &rest[..len.unwrap_or(rest.len())];
             self.field.extend_from_slice(taken);
             *lines += taken.iter().filter(|&&byte| byte == b'\n').count() as u64;
@@ -433,10 +441,10 @@ impl Records {
                 }
             }
             *at += 1;
-            if self.byte(*at)? != Some(QUOTE) {
+            if self.byte(*at)? != Some(quote) {
                 return Ok(true);
             }
-            self.field.push(QUOTE);
+            self.field.push(quote);
             *at += 1;
         }
     }
@@ -446,7 +454,7 @@ impl Records {
         loop {
             match self.byte(at)? {
                 None => return Ok(true),
-                Some(byte) if is_end(byte, self.delimiter) => return Ok(true),
+                Some(byte) if self.dialect.is_end(byte) => return Ok(true),
                 Some(b' ' | b'\t') => at += 1,
                 Some(_) => return Ok(false),
             }
@@ -551,14 +559,6 @@ impl BufRead for NoneYet {
     }
 
     fn consume(&mut self, _: usize) {}
-}
-
-fn is_line_end(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\r')
-}
-
-fn is_end(byte: u8, delimiter: u8) -> bool {
-    byte == delimiter || is_line_end(byte)
 }
 
 #[cfg(test)]

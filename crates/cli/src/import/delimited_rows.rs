@@ -8,7 +8,8 @@ use csv::ByteRecord;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Found, Records, Span};
-use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot};
+use crate::import::dialect::Dialect;
+use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read};
 use crate::interrupt;
 
 /// Delimited text: rows of as many fields as there are columns.
@@ -27,17 +28,14 @@ impl Delimited {
     /// Begins to read; takes the header, if there is one, or counts the columns.
     pub(crate) fn open(
         reader: Box<dyn BufRead>,
-        delimiter: u8,
+        dialect: Dialect,
         header: bool,
         name: &str,
     ) -> Result<Delimited, Failure> {
-        let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
+        let records = Records::new(reader, dialect, ROW_BYTES_MAX);
         let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
         let mut form = Delimited { records, columns, pending, spans: None, notes };
-        let failed = |error: std::io::Error| match error.kind() {
-            ErrorKind::Interrupted => Failure::Interrupted,
-            _ => Failure::Refused(format!("cannot read {name}: {error}")),
-        };
+        let failed = |error| failed_to_read(name, &error);
         let mut found = form.read_first().map_err(failed)?;
         if header {
             form.columns = match found {
@@ -161,11 +159,11 @@ pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Re
 }
 
 /// The character between fields, if the first line has another one than a comma.
-pub(crate) fn other_delimiter(line: &str) -> Option<u8> {
+pub(crate) fn other_delimiter(line: &str, quote: Option<u8>) -> Option<u8> {
     let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
     let mut is_quoted = false;
     for byte in line.bytes() {
-        is_quoted ^= byte == b'"';
+        is_quoted ^= Some(byte) == quote;
         if let (false, Some((_, count))) = (is_quoted, counts.iter_mut().find(|(known, _)| *known == byte)) {
             *count += 1;
         }

@@ -17,6 +17,8 @@ mod words;
 pub(crate) mod parse;
 pub(crate) mod split;
 
+use std::convert::Infallible;
+
 use jiff::tz::TimeZone;
 
 use crate::import::row::{BadRow, Slot};
@@ -102,6 +104,17 @@ impl Expr {
         }
     }
 
+    /// The names of its columns.
+    pub(crate) fn columns(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut note = |name: &str| {
+            names.push(name.to_owned());
+            Ok::<_, Infallible>(Slot(0))
+        };
+        let Ok(()) = self.clone().bind(&mut note);
+        names
+    }
+
     /// What the present row gives.
     pub(crate) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
         Ok(match self {
@@ -124,6 +137,12 @@ impl Expr {
                 return arguments[if truth == Some(true) { 1 } else { 2 }].value_or_list(rows);
             }
             Expr::Call(function, arguments) => {
+                if let [Expr::Column { slot: Some(slot), .. }] = arguments[..]
+                    && let Some(text) = rows.quoted(slot)
+                    && function.guesses(text)
+                {
+                    return function.of_quoted(text.into()).map_err(BadRow::whole);
+                }
                 let values = arguments.iter().map(|argument| argument.value_or_list(rows));
                 let called = match arguments.len() {
                     // Without an allocation, as most are.

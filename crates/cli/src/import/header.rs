@@ -1,5 +1,8 @@
 //! Whether the first line of a file names its columns, or is a row like the second one.
 
+use crate::import::dialect::Dialect;
+use crate::import::row::without_mark;
+
 /// What a field looks like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -37,18 +40,16 @@ pub(crate) fn is_row(first: &[String], second: &[String], is_asked_for: impl Fn(
         && !first.iter().any(|field| is_asked_for(field.trim()))
 }
 
-/// The fields of the first two lines of a text that have any.
-pub(crate) fn first_two(head: &[u8], delimiter: Option<u8>) -> Option<(Vec<String>, Vec<String>)> {
-    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+/// The fields of the first two lines of delimited text that have any.
+pub(crate) fn first_two(head: &[u8], dialect: Dialect) -> Option<(Vec<String>, Vec<String>)> {
+    let head = without_mark(head);
     let whole = &head[..head.iter().rposition(|&byte| byte == b'\n')?];
-    let Some(delimiter) = delimiter else {
-        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let text = String::from_utf8_lossy(&whole[..whole.len().min(HEAD_BYTES)]);
-        let mut lines = text.lines().map(words).filter(|words| !words.is_empty());
-        return lines.next().zip(lines.next());
-    };
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(whole);
+    let mut form = csv::ReaderBuilder::new();
+    form.has_headers(false).flexible(true).delimiter(dialect.delimiter).quoting(dialect.quote.is_some());
+    if let Some(quote) = dialect.quote {
+        form.quote(quote);
+    }
+    let mut reader = form.from_reader(whole);
     let fields = |record: csv::Result<csv::ByteRecord>| {
         let record = record.ok()?;
         Some(record.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect::<Vec<_>>())
@@ -56,9 +57,6 @@ pub(crate) fn first_two(head: &[u8], delimiter: Option<u8>) -> Option<(Vec<Strin
     let mut records = reader.byte_records().map(fields);
     records.next()?.zip(records.next()?)
 }
-
-/// In so much of a text two lines are looked for.
-const HEAD_BYTES: usize = 1 << 16;
 
 #[cfg(test)]
 #[path = "header/tests.rs"]

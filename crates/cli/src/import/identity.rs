@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::failure::Failure;
 use crate::import::ledger::{Entry, Inode, OnDisk};
-use crate::import::source;
+use crate::import::source::{self, Said};
 use crate::import::tape::{self, BEGIN_BYTES, Tape};
 
 /// What is known of a file.
@@ -149,7 +149,7 @@ impl Records {
     }
 
     fn find_by_content(&self, name: &str, is_it: impl Fn(&&Entry) -> bool) -> Result<Known, Failure> {
-        let mut source = source::open(name)?;
+        let mut source = source::open(name, Said::Format)?; // whoever reads its rows says what it is
         let packed = source.packed.take();
         // What is packed and damaged is named as that.
         let failed = |error: std::io::Error| {
@@ -164,7 +164,7 @@ impl Records {
         let mut reader = std::io::Cursor::new(&begin).chain(reader);
         let (mut tape, mut found) = (Tape::new(), None);
         for entry in candidates {
-            if !feed_up_to(&mut tape, &mut reader, entry.content.bytes).map_err(failed)? {
+            if !tape.feed_from(&mut reader, entry.content.bytes).map_err(failed)? {
                 break;
             }
             if tape.content() == entry.content {
@@ -236,23 +236,6 @@ pub(crate) fn check_ends_line(name: &str, entry: &Entry) -> Result<(), Failure> 
              its own; end the line, or count the file from its beginning with --again"
         ))),
     }
-}
-
-/// Feeds content up to a length; false if it ends before.
-fn feed_up_to(tape: &mut Tape, reader: &mut impl BufRead, bytes: u64) -> std::io::Result<bool> {
-    while tape.bytes() < bytes {
-        let read = match reader.fill_buf() {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        if read.is_empty() {
-            return Ok(false);
-        }
-        let wanted = usize::try_from(bytes - tape.bytes()).unwrap_or(usize::MAX).min(read.len());
-        tape.feed(&read[..wanted]);
-        reader.consume(wanted);
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -193,8 +193,7 @@ impl Opened<'_, '_, '_> {
         let (file, open) = (self.next, self.first.take());
         let before = match known {
             Known::In(entry) => {
-                self.import.settled.push(entry.number);
-                self.import.totals.passed.push(Entry { file: name.clone(), ..*entry });
+                self.import.pass_over(name, *entry);
                 self.pass();
                 return Ok(None);
             }
@@ -204,7 +203,7 @@ impl Opened<'_, '_, '_> {
         let inode = disk.as_ref().and_then(|disk| disk.inode);
         let open = match open {
             Some(open) if open.inode == inode => open,
-            _ => OpenFile::open(self.import.args, name)?,
+            _ => OpenFile::open(self.import.args, &self.import.stated, name)?,
         };
         let mut open = open.checked(name, inode)?;
         let mapping = self.way.bind(&mut open.rows)?;
@@ -370,7 +369,7 @@ impl Opened<'_, '_, '_> {
             open.entry = Some(entry.clone());
             if of_file.is_whole {
                 self.ahead.retain(|(ahead, _)| *ahead != number);
-                self.import.settled.push(number);
+                self.import.settled.insert(number);
                 self.import.known.put(entry);
             }
         }
@@ -446,7 +445,8 @@ impl Opened<'_, '_, '_> {
     fn file_by_one(&mut self, mut open: InFlight) -> Result<(), Failure> {
         let (name, bar, bytes) = (&self.names[open.file], self.import.bar.clone(), self.bytes_before);
         let inode = open.entry.as_ref().and_then(|entry| entry.disk.inode);
-        let mut again = OpenFile::open(self.import.args, name)?.checked(name, inode)?;
+        let again = OpenFile::open(self.import.args, &self.import.stated, name)?;
+        let mut again = again.checked(name, inode)?;
         let mapping = self.way.bind(&mut again.rows)?;
         self.import.counts = open.counts;
         if let Some(entry) = &open.entry {

@@ -2,36 +2,26 @@
 //! noted about fields that are missing.
 
 use std::borrow::Cow;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use folddb::{Datum, datum};
 
+use crate::import::line_reader::LineReader;
 use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot};
-use crate::import::tape::Tape;
-
-/// What some programs write at the beginning of a UTF-8 file.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How many names of fields are remembered for suggestions.
 const UNSEEN_NAMES_MAX: usize = 64;
 
 /// Lines of JSON objects, or of name=value.
 pub(crate) struct Ndjson {
-    pub(crate) reader: Box<dyn BufRead>,
+    pub(crate) lines: LineReader,
     pub(crate) columns: Vec<String>,
-    pub(crate) text: Vec<u8>,
-    /// What was read.
-    pub(crate) tape: Tape,
     /// Which columns no row has had so far, and which fields the rows had instead.
     pub(crate) unseen: Unseen,
-    /// The text is the beginning of a line; the reader had no more yet.
-    pub(crate) is_partial: bool,
     /// The fields of the present row, each name once.
     pub(crate) object: Vec<(String, Datum)>,
     /// Lines are name=value.
     pub(crate) is_logfmt: bool,
-    /// The next line is the first of the file, and may begin with a byte order mark.
-    pub(crate) begins: bool,
 }
 
 /// Which requested columns no row has had.
@@ -90,15 +80,11 @@ impl Unseen {
 impl Ndjson {
     pub(crate) fn new(reader: Box<dyn BufRead>, columns: Vec<String>, is_logfmt: bool) -> Ndjson {
         Ndjson {
-            reader,
+            lines: LineReader::new(reader, ROW_BYTES_MAX),
             columns,
-            text: Vec::new(),
-            tape: Tape::new(),
             unseen: Unseen::default(),
-            is_partial: false,
             object: Vec::new(),
             is_logfmt,
-            begins: true,
         }
     }
 
@@ -119,32 +105,10 @@ impl Ndjson {
 
     /// Moves to the next row; counts the lines.
     pub(crate) fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
-        loop {
-            if !std::mem::take(&mut self.is_partial) {
-                self.text.clear();
-            }
-            let left = (ROW_BYTES_MAX - self.text.len()) as u64;
-            let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
-            self.is_partial = read.is_err();
-            read?;
-            // A line that has arrived in part is not behind the place where reading may go on.
-            self.tape.feed(&self.text);
-            if self.text.is_empty() {
-                return Ok(Next::End);
-            }
-            *line += 1;
-            if self.text.len() == ROW_BYTES_MAX {
-                return Err(std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes")));
-            }
-            self.text.truncate(self.text.trim_ascii_end().len());
-            if std::mem::take(&mut self.begins) && self.text.starts_with(BYTE_ORDER_MARK) {
-                self.text.drain(..BYTE_ORDER_MARK.len());
-            }
-            if !self.text.is_empty() {
-                break;
-            }
+        if !self.lines.advance(line)? {
+            return Ok(Next::End);
         }
-        let Ok(text) = std::str::from_utf8(&self.text) else {
+        let Ok(text) = std::str::from_utf8(&self.lines.text) else {
             return Ok(Next::Bad(BadRow::whole("not JSON: it is not UTF-8 text")));
         };
         if self.is_logfmt {

@@ -7,8 +7,9 @@
 //!   b,x                                                              the row, as it was
 //! ```
 //!
-//! Lines of JSON and of logs are kept as they were; fields of delimited text between the same
-//! delimiters. The lines that begin with `#` are read as empty ones, which all formats pass over,
+//! Lines of JSON and of logs are kept as they were, and so are words between spaces, whose columns
+//! the first line has (`"words"`); fields of delimited text between the same delimiters, in the
+//! same quotes. The lines that begin with `#` are read as empty ones, which all formats pass over,
 //! so that lines are counted as an editor counts them.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,6 +18,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::args::InputFormat;
+use crate::import::dialect::USUAL_QUOTE;
+use crate::import::row::without_mark;
 
 /// How the first line begins, and the line before each row.
 const FIRST: &str =
@@ -29,8 +32,12 @@ pub(crate) struct Form {
     pub(crate) format: InputFormat,
     /// Between the fields of delimited text.
     pub(crate) delimiter: Option<u8>,
+    /// Around them, where they need it, if anything is.
+    pub(crate) quote: Option<u8>,
     /// The names of the columns come first.
     pub(crate) header: bool,
+    /// The columns of words between spaces, which no line names.
+    pub(crate) words: Option<Vec<String>>,
 }
 
 impl Form {
@@ -40,11 +47,14 @@ impl Form {
         of["format"] = self.format.to_possible_value().map(|value| value.get_name().to_owned()).into();
         of["delimiter"] = self.delimiter.map(|delimiter| char::from(delimiter).to_string()).into();
         of["header"] = self.header.into();
+        if self.quote != Some(USUAL_QUOTE) {
+            of["quote"] = self.quote.map(|quote| char::from(quote).to_string()).into();
+        }
+        if let Some(words) = &self.words {
+            of["words"] = words.as_slice().into();
+        }
         let mut text = format!("{FIRST}{of}\n").into_bytes();
-        if self.header && self.format == InputFormat::Spaces {
-            text.extend_from_slice(columns.join(" ").as_bytes());
-            text.push(b'\n');
-        } else if self.header && self.delimiter.is_some() {
+        if self.header && self.delimiter.is_some() {
             let fields: Vec<&[u8]> = columns.iter().map(String::as_bytes).collect();
             self.put_row(&mut text, &fields);
         }
@@ -66,8 +76,13 @@ impl Form {
             fields.iter().for_each(|field| out.extend_from_slice(field));
             return out.push(b'\n');
         };
-        let mut writer =
-            csv::WriterBuilder::new().flexible(true).delimiter(delimiter).from_writer(Vec::new());
+        let mut form = csv::WriterBuilder::new();
+        form.flexible(true).delimiter(delimiter);
+        match self.quote {
+            Some(quote) => form.quote(quote),
+            None => form.quote_style(csv::QuoteStyle::Never),
+        };
+        let mut writer = form.from_writer(Vec::new());
         let written = match fields {
             [] => writer.write_record([""]),
             fields => writer.write_record(fields),
@@ -80,13 +95,19 @@ impl Form {
 
     /// The form of a file that begins like this, if it is one of bad rows.
     pub(crate) fn of_head(head: &[u8]) -> Option<Form> {
-        let line = head.strip_prefix(FIRST.as_bytes())?.split(|&byte| byte == b'\n').next()?;
+        let line = without_mark(head).strip_prefix(FIRST.as_bytes())?.split(|&byte| byte == b'\n').next()?;
         let of: Value = serde_json::from_slice(line.trim_ascii_end()).ok()?;
         let letter = |text: &str| u8::try_from(text.chars().next()?).ok();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
         Some(Form {
             format: InputFormat::from_str(of["format"].as_str()?, false).ok()?,
             delimiter: of["delimiter"].as_str().and_then(letter),
+            quote: match of.get("quote") {
+                Some(quote) => quote.as_str().and_then(letter),
+                None => Some(USUAL_QUOTE),
+            },
             header: of["header"].as_bool()?,
+            words: of["words"].as_array().and_then(|words| words.iter().map(text).collect()),
         })
     }
 }
@@ -121,7 +142,8 @@ impl Read for Passing {
             // What came before an error stays, and the rest of the line is read later.
             self.content.read_until(b'\n', &mut self.line)?;
             self.is_whole = true;
-            if [FIRST, REASON].iter().any(|begin| self.line.starts_with(begin.as_bytes())) {
+            let line = without_mark(&self.line);
+            if [FIRST, REASON].iter().any(|begin| line.starts_with(begin.as_bytes())) {
                 self.line.drain(..self.line.len() - usize::from(self.line.ends_with(b"\n")));
             }
         }

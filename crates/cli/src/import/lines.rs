@@ -1,12 +1,14 @@
 //! Rows of log files: a line each, taken apart by a pattern with named groups.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::import::tape::Tape;
+use crate::failure::Failure;
+use crate::import::line_reader::LineReader;
+use crate::import::spaced::{self, Words};
 use crate::interrupt;
 
 /// The lines of access logs: of Apache and nginx, in the common and the combined form.
@@ -26,7 +28,7 @@ pub(crate) struct Pattern {
     what: String,
     patterns: Vec<Regex>,
     /// Instead of a pattern: the columns of words between spaces.
-    words: Vec<String>,
+    words: Option<Words>,
     /// Whether `-` means that there is nothing.
     dash_is_nothing: bool,
 }
@@ -56,12 +58,12 @@ impl Pattern {
 
     fn of(what: &str, patterns: &[String], dash_is_nothing: bool) -> Pattern {
         let patterns = patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect();
-        Pattern { what: what.to_owned(), patterns, words: Vec::new(), dash_is_nothing }
+        Pattern { what: what.to_owned(), patterns, words: None, dash_is_nothing }
     }
 
-    /// Words between runs of spaces, with these names; the last takes the rest of the line.
-    pub(crate) fn words(names: Vec<String>) -> Pattern {
-        Pattern { what: "words".to_owned(), patterns: Vec::new(), words: names, dash_is_nothing: false }
+    /// Words between runs of spaces.
+    pub(crate) fn words(words: Words) -> Pattern {
+        Pattern { what: "words".to_owned(), patterns: Vec::new(), words: Some(words), dash_is_nothing: false }
     }
 
     /// Lines of name=value, to tell them.
@@ -73,21 +75,27 @@ impl Pattern {
         MADE.clone()
     }
 
-    /// Whether lines are words between runs of spaces.
-    pub(crate) fn is_of_words(&self) -> bool {
-        !self.words.is_empty()
+    /// The columns of lines that are words between runs of spaces.
+    pub(crate) fn names_of_words(&self) -> Option<&[String]> {
+        self.words.as_ref().map(|words| &words.names[..])
+    }
+
+    /// Whether a line is none of the rows, and not counted as a bad one.
+    fn passes(&self, line: &[u8]) -> bool {
+        self.words.as_ref().is_some_and(|words| words.passes_totals && spaced::is_total(line))
     }
 
     /// A pattern that is given; it has named groups.
-    pub(crate) fn given(text: &str) -> Result<Pattern, String> {
-        let pattern = Regex::new(text).map_err(|error| error.to_string())?;
+    pub(crate) fn given(text: &str) -> Result<Pattern, Failure> {
+        let wrong = |wrong: String| Failure::Usage(format!("in --regex: {wrong}"));
+        let pattern = Regex::new(text).map_err(|error| wrong(error.to_string()))?;
         if pattern.capture_names().flatten().next().is_none() {
-            return Err(format!(
+            return Err(wrong(format!(
                 "`{text}` has no named group, such as (?<path>\\S+): the groups are the columns"
-            ));
+            )));
         }
         let (what, patterns) = (format!("a line like `{text}`"), vec![pattern]);
-        Ok(Pattern { what, patterns, words: Vec::new(), dash_is_nothing: false })
+        Ok(Pattern { what, patterns, words: None, dash_is_nothing: false })
     }
 
     /// Whether it fits a line.
@@ -104,7 +112,7 @@ impl Pattern {
 
     /// The names of the columns.
     pub(crate) fn columns(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.words.clone();
+        let mut names: Vec<String> = self.names_of_words().unwrap_or_default().to_vec();
         for name in self.patterns.iter().flat_map(|pattern| pattern.capture_names().flatten()) {
             if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
@@ -116,77 +124,68 @@ impl Pattern {
 
 /// The lines of a file, each taken apart.
 pub(crate) struct Lines {
-    pub(crate) reader: Box<dyn BufRead>,
+    pub(crate) lines: LineReader,
     pub(crate) pattern: Pattern,
-    bytes_max: usize,
     pub(crate) columns: Vec<String>,
-    /// The present line.
-    pub(crate) text: Vec<u8>,
-    /// Where its fields are.
+    /// Where the fields of the present line are.
     fields: Vec<Option<Range<usize>>>,
-    pub(crate) tape: Tape,
-    /// The text is the beginning of a line; the reader had no more yet.
-    is_partial: bool,
 }
 
 impl Lines {
     pub(crate) fn new(reader: Box<dyn BufRead>, pattern: Pattern, bytes_max: usize) -> Lines {
         let columns = pattern.columns();
-        let (text, fields, tape) = (Vec::new(), vec![None; columns.len()], Tape::new());
-        Lines { reader, pattern, bytes_max, columns, text, fields, tape, is_partial: false }
+        let fields = vec![None; columns.len()];
+        Lines { lines: LineReader::new(reader, bytes_max), pattern, columns, fields }
     }
 
-    /// The same, after the first line, whose words `names` makes the columns of; counts the lines.
-    pub(crate) fn with_names(
-        mut self,
-        line: &mut u64,
-        names: impl FnOnce(&[u8]) -> Vec<String>,
-    ) -> io::Result<Lines> {
+    /// The same, where lines that begin with a sign are passed over.
+    pub(crate) fn without_comments(mut self, comment: Option<u8>) -> Lines {
+        self.lines.comment = comment;
+        self
+    }
+
+    /// The same, at its first line, which is no row; counts the lines.
+    pub(crate) fn behind_line(mut self, line: &mut u64) -> io::Result<Lines> {
         loop {
-            match self.advance(line) {
+            match self.lines.advance(line) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     interrupt::check().map_err(|_| io::ErrorKind::Interrupted)?;
                 }
-                Err(error) => return Err(error),
-                Ok(_) => break,
+                read => return read.map(|_| self),
             }
         }
-        self.pattern = Pattern::words(names(&self.text));
-        (self.columns, self.fields) = (self.pattern.columns(), vec![None; self.pattern.columns().len()]);
-        Ok(self)
     }
 
-    /// Moves to the next line that is not empty; none at the end. The error is what is wrong with
-    /// it.
+    /// The present line.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.lines.text
+    }
+
+    /// Names the columns of words.
+    pub(crate) fn name(&mut self, names: Vec<String>) {
+        self.fields = vec![None; names.len()];
+        self.columns.clone_from(&names);
+        if let Some(words) = &mut self.pattern.words {
+            words.names = names;
+        }
+    }
+
+    /// Moves to the next line that is a row; none at the end. The error is what is wrong with it.
     pub(crate) fn advance(&mut self, line: &mut u64) -> io::Result<Option<Result<(), String>>> {
-        loop {
-            if !std::mem::take(&mut self.is_partial) {
-                self.text.clear();
-            }
-            let left = (self.bytes_max - self.text.len()) as u64;
-            let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
-            self.is_partial = read.is_err();
-            read?;
-            // A line that has arrived in part is not behind the place where reading may go on.
-            self.tape.feed(&self.text);
-            if self.text.is_empty() {
-                return Ok(None);
-            }
-            *line += 1;
-            if self.text.len() == self.bytes_max {
-                return Err(io::Error::other(format!("a line is longer than {} bytes", self.bytes_max)));
-            }
-            self.text.truncate(self.text.trim_ascii_end().len());
-            if !self.text.is_empty() {
+        while self.lines.advance(line)? {
+            if !self.pattern.passes(&self.lines.text) {
                 return Ok(Some(self.take_apart()));
             }
         }
+        Ok(None)
     }
 
     fn take_apart(&mut self) -> Result<(), String> {
-        let Ok(text) = std::str::from_utf8(&self.text) else { return Err("it is not UTF-8 text".to_owned()) };
-        if self.pattern.is_of_words() {
-            return put_words(text, &mut self.fields);
+        let Ok(text) = std::str::from_utf8(&self.lines.text) else {
+            return Err("it is not UTF-8 text".to_owned());
+        };
+        if self.pattern.words.is_some() {
+            return spaced::put_words(text, &mut self.fields);
         }
         for pattern in &self.pattern.patterns {
             let Some(found) = pattern.captures(text) else { continue };
@@ -202,45 +201,8 @@ impl Lines {
     /// A field of the present line.
     pub(crate) fn field(&self, index: usize) -> Option<&str> {
         let at = self.fields.get(index)?.clone()?;
-        std::str::from_utf8(self.text.get(at)?).ok()
+        std::str::from_utf8(self.lines.text.get(at)?).ok()
     }
-
-    /// Passes what is before a place; false if the text ends before.
-    pub(crate) fn pass_to(&mut self, bytes: u64) -> io::Result<bool> {
-        pass(&mut self.reader, &mut self.tape, bytes)
-    }
-}
-
-/// Finds the words of a line, the last of which is its rest.
-fn put_words(text: &str, fields: &mut [Option<Range<usize>>]) -> Result<(), String> {
-    let (wanted, mut at) = (fields.len(), 0);
-    for (index, field) in fields.iter_mut().enumerate() {
-        let begin = text.len() - text[at..].trim_start().len();
-        let space = text[begin..].find(char::is_whitespace).filter(|_| index + 1 < wanted);
-        at = space.map_or(text.len(), |space| begin + space);
-        if begin == text.len() {
-            return Err(format!("expected {wanted} words, found {index}"));
-        }
-        *field = Some(begin..at);
-    }
-    Ok(())
-}
-
-/// Reads up to a place, and feeds it to the tape; false if the text ends before.
-pub(crate) fn pass(reader: &mut impl BufRead, tape: &mut Tape, bytes: u64) -> io::Result<bool> {
-    while tape.bytes() < bytes {
-        let read = match reader.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        if read.is_empty() {
-            return Ok(false);
-        }
-        let wanted = usize::try_from(bytes - tape.bytes()).unwrap_or(usize::MAX).min(read.len());
-        tape.feed(&read[..wanted]);
-        reader.consume(wanted);
-    }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -3,16 +3,18 @@
 //! Several files, and the rows of large ones, are read at the same time by `in_pieces.rs`, which
 //! comes back here where that is not possible.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
 
-use crate::args::ImportArgs;
+use crate::args::{ImportArgs, InputFormat};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
+use crate::import::dialect::USUAL_QUOTE;
 use crate::import::identity::{self, Known, Records};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
@@ -21,7 +23,7 @@ use crate::import::report::Totals;
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{How, Rows};
 use crate::import::sink::{Counts, Raw, Reached, Sink};
-use crate::import::source::{self, Packed, Source};
+use crate::import::source::{self, Packed, Said, Source};
 use crate::interrupt;
 use crate::messages;
 
@@ -39,34 +41,53 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    pub(crate) fn open(args: &ImportArgs, name: &str) -> Result<OpenFile, Failure> {
-        OpenFile::of(args, name, source::open(name)?)
+    pub(crate) fn open(args: &ImportArgs, stated: &Stated, name: &str) -> Result<OpenFile, Failure> {
+        OpenFile::of(args, stated, name, source::open(name, said(args))?)
     }
 
-    pub(crate) fn of(args: &ImportArgs, name: &str, mut source: Source) -> Result<OpenFile, Failure> {
+    pub(crate) fn of(
+        args: &ImportArgs,
+        stated: &Stated,
+        name: &str,
+        mut source: Source,
+    ) -> Result<OpenFile, Failure> {
         let bytes_read = Arc::clone(&source.bytes_read);
         let kept = source.kept.take();
+        source.comment = args.comment;
         let format = match args.format.or(kept.as_ref().map(|kept| kept.format)) {
             Some(format) => format,
+            // Lines that a pattern takes apart are of no format.
+            None if args.regex.is_some() => InputFormat::Csv,
             // What is said of fields is said of delimited text.
-            None if args.delimiter.is_some() || args.no_header || args.header => source::by_name(name),
+            None if args.delimiter.is_some() || args.quote.is_some() || args.no_header || args.header => {
+                source::by_name(name)
+            }
             None => source::by_content(name, &mut source)?,
+        };
+        let quote = match (&args.quote, &kept) {
+            (Some(said), _) => said.0,
+            (None, Some(kept)) => kept.quote,
+            (None, None) => Some(USUAL_QUOTE),
         };
         let how = How {
             format,
             pattern: args.regex.as_deref(),
             delimiter: args.delimiter.or(kept.as_ref().and_then(|kept| kept.delimiter)),
+            quote,
+            comment: args.comment,
             header: match args.header || args.no_header {
                 true => Some(args.header),
                 false => kept.as_ref().map(|kept| kept.header),
             },
-            is_asked_for: &|name| is_asked_for(args, name),
+            words: kept.as_ref().and_then(|kept| kept.words.as_deref()),
+            is_asked_for: &|name| stated.is_asked_for(name),
             nulls: &args.null,
         };
         let mut source = source.of_rows();
         let (inode, packed) = (source.inode, source.packed.take());
         let rows = Rows::open(source, &how)?;
-        let form = Form { format, delimiter: rows.delimiter(), header: rows.has_header() };
+        let words = rows.words().map(<[String]>::to_vec);
+        let form = Form { format, delimiter: rows.delimiter(), quote, header: rows.has_header(), words };
         Ok(OpenFile { rows, inode, form, packed, bytes_read })
     }
 
@@ -80,14 +101,9 @@ impl OpenFile {
     }
 }
 
-/// Whether the command line names this column.
-fn is_asked_for(args: &ImportArgs, name: &str) -> bool {
-    let is_key = |keys: &String| keys.split(',').any(|key| key.trim().trim_matches('`') == name);
-    let is_said = |text: &&String| name.len() > 1 && name.parse::<f64>().is_err() && text.contains(name);
-    let texts = args.key.iter().chain(&args.fold).chain(&args.only);
-    args.key.iter().any(is_key)
-        || args.value.as_deref() == Some(name)
-        || texts.clone().any(|text| is_said(&text))
+/// Whether the command line says what a file is.
+pub(crate) fn said(args: &ImportArgs) -> Said {
+    if args.format.is_some() || args.regex.is_some() { Said::Format } else { Said::Nothing }
 }
 
 fn changes(name: &str) -> Failure {
@@ -105,7 +121,7 @@ pub(crate) struct Import<'a> {
     /// The rows of the present file.
     pub(crate) counts: Counts,
     /// The numbers of the records of files that were read, or passed over.
-    pub(crate) settled: Vec<u64>,
+    pub(crate) settled: BTreeSet<u64>,
     /// Where the present row begins, if a bad one ends the import.
     pub(crate) before: Reached,
     pub(crate) bar: ProgressBar,
@@ -121,11 +137,12 @@ impl Import<'_> {
     ) -> Result<(), Failure> {
         let mut next = match open {
             Some(open) => open,
-            None => OpenFile::of(self.args, name, source::follow(name)?)?,
+            None => OpenFile::of(self.args, &self.stated, name, source::follow(name, said(self.args))?)?,
         };
         loop {
             self.file(sink, name, Some(next), 0, true)?;
-            next = OpenFile::of(self.args, name, source::follow_next(name)?)?;
+            let source = source::follow_next(name, said(self.args))?;
+            next = OpenFile::of(self.args, &self.stated, name, source)?;
             messages::print(&format!("{name} is another file now, and is read from its beginning"));
         }
     }
@@ -154,8 +171,7 @@ impl Import<'_> {
                 Some(*entry)
             }
             Known::In(entry) => {
-                self.settled.push(entry.number);
-                self.totals.passed.push(Entry { file: name.to_owned(), ..*entry });
+                self.pass_over(name, *entry);
                 return Ok(());
             }
             Known::UpTo(entry) => Some(*entry),
@@ -165,7 +181,7 @@ impl Import<'_> {
         let open = match open {
             Some(open) if open.inode == inode => open,
             Some(_) if follows => return Ok(()), // what is known is of the file that has its name now
-            _ => OpenFile::open(self.args, name)?,
+            _ => OpenFile::open(self.args, &self.stated, name)?,
         };
         let mut open = open.checked(name, inode)?;
         let rows = &mut open.rows;
@@ -190,20 +206,25 @@ impl Import<'_> {
         ended
     }
 
+    /// Notes that a file is in already.
+    pub(crate) fn pass_over(&mut self, name: &str, entry: Entry) {
+        // Bad rows of one that this import has read, by another name, are counted there.
+        let is_counted = !self.settled.insert(entry.number);
+        let told = if is_counted { entry.bad } else { entry.told };
+        self.totals.passed.push(Entry { file: name.to_owned(), told, ..entry });
+    }
+
     /// Notes how far the file is in that was read last.
     pub(crate) fn note_record(&mut self, sink: &Sink<'_>) {
         if let Some(entry) = sink.entry() {
-            self.settled.push(entry.number);
+            self.settled.insert(entry.number);
             self.known.put(entry.clone());
         }
     }
 
     /// The records of this import's files with bad rows of which no import has told that ended.
     pub(crate) fn untold(&self) -> Vec<Entry> {
-        let mut numbers = self.settled.clone();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let entries = numbers.iter().filter_map(|number| self.known.get(*number));
+        let entries = self.settled.iter().filter_map(|number| self.known.get(*number));
         entries.filter(|entry| entry.untold() > 0).cloned().collect()
     }
 

@@ -45,6 +45,8 @@ pub(crate) struct Totals {
     pub(crate) changed: Vec<Entry>,
     /// What was found out about files, in words, and in how many.
     pub(crate) notes: Vec<(String, u64)>,
+    /// The table exists.
+    pub(crate) has_table: bool,
     /// The file that was read can be gone on with.
     pub(crate) can_go_on: bool,
 }
@@ -175,7 +177,10 @@ impl Totals {
     }
 
     fn summary(&self, table: &str, bad: &BadRows, (how, seconds): (&str, f64)) -> String {
-        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), table);
+        let mut text = format!("imported {}", human::plural(self.written, "row"));
+        if self.has_table {
+            text.push_str(&format!(" into {table}"));
+        }
         if self.files > 1 {
             text.push_str(&format!(" from {}", human::plural(self.files_read as u64, "file")));
         }
@@ -183,6 +188,9 @@ impl Totals {
             text.push_str(&format!(" in {seconds:.2} s"));
         }
         text.push_str(how);
+        if !self.has_table {
+            text.push_str(&format!("; no table {table} is made"));
+        }
         if self.left > 0 && self.written > 0 {
             text.push_str(&format!("; {} read and not written", human::plural(self.left, "row")));
         }

@@ -1,7 +1,27 @@
 //! What reading a row gives: the row, or what is wrong with it.
 
+use std::io::{self, ErrorKind};
+
+use crate::failure::Failure;
+
 /// Longest row of a file, in bytes.
 pub(crate) const ROW_BYTES_MAX: usize = 128 << 20;
+
+/// What some programs write at the beginning of a UTF-8 file.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The same text without the mark that it may begin with.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// The error of a file whose first rows cannot be read.
+pub(crate) fn failed_to_read(name: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Interrupted => Failure::Interrupted,
+        _ => Failure::Refused(format!("cannot read {name}: {error}")),
+    }
+}
 
 /// The number of a requested column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,11 +15,13 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Records, Span};
 use crate::import::delimited_rows::{Delimited, names_in, numbered, other_delimiter, shown, slot_of};
+use crate::import::dialect::Dialect;
 use crate::import::header;
 use crate::import::json_rows::{Ndjson, Unseen, json_of, text_of};
-use crate::import::lines::{self, Lines, Pattern};
-use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot};
+use crate::import::lines::{Lines, Pattern};
+use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read};
 use crate::import::source::Source;
+use crate::import::spaced::{Begin, Words};
 use crate::import::tape::{Content, Mark, Tape};
 
 /// The rows of a file.
@@ -50,12 +52,13 @@ enum Header {
 pub(crate) struct Template {
     source_name: String,
     nulls: Vec<String>,
+    comment: Option<u8>,
     form: TemplateForm,
 }
 
 #[derive(Clone)]
 enum TemplateForm {
-    Delimited { delimiter: u8, columns: Vec<String> },
+    Delimited { dialect: Dialect, columns: Vec<String> },
     Ndjson { columns: Vec<String>, is_logfmt: bool },
     Lines(Pattern),
 }
@@ -84,8 +87,14 @@ pub(crate) struct How<'a> {
     /// The pattern of its lines, if one is given.
     pub(crate) pattern: Option<&'a str>,
     pub(crate) delimiter: Option<u8>,
+    /// What is around fields that have delimiters, if anything is.
+    pub(crate) quote: Option<u8>,
+    /// Lines that begin with it are passed over.
+    pub(crate) comment: Option<u8>,
     /// Whether the first line names the columns, if that is stated.
     pub(crate) header: Option<bool>,
+    /// The columns of words between spaces, if they are known.
+    pub(crate) words: Option<&'a [String]>,
     /// Whether a column of this name is asked for.
     pub(crate) is_asked_for: &'a dyn Fn(&str) -> bool,
     /// Texts that mean a missing value.
@@ -112,18 +121,21 @@ impl Header {
     fn of(
         how: &How<'_>,
         source: &mut Source,
-        delimiter: u8,
+        dialect: Dialect,
         notes: &mut Vec<String>,
     ) -> Result<Header, Failure> {
-        let delimiter = match (how.pattern, how.format, how.header) {
+        let is_row = match (how.pattern, how.format, how.header) {
+            (None, InputFormat::Spaces, _) if how.words.is_some() => return Ok(Header::No),
             (_, _, Some(true)) => return Ok(Header::Yes),
             (_, _, Some(false)) => return Ok(Header::No),
-            (None, InputFormat::Csv | InputFormat::Tsv, None) => Some(delimiter),
-            (None, InputFormat::Spaces, None) => None,
+            (None, InputFormat::Csv | InputFormat::Tsv, None) => {
+                let two = header::first_two(&source.head()?, dialect);
+                two.is_some_and(|(first, second)| header::is_row(&first, &second, how.is_asked_for))
+            }
+            (None, InputFormat::Spaces, None) => Begin::of(&source.head()?).is_row(how.is_asked_for),
             _ => return Ok(Header::Yes),
         };
-        let two = header::first_two(source.head()?, delimiter);
-        if !two.is_some_and(|(first, second)| header::is_row(&first, &second, how.is_asked_for)) {
+        if !is_row {
             return Ok(Header::Yes);
         }
         let note = "the first line is a row like the second one; columns are called c1, c2, ... (if it names them: --header)";
@@ -140,56 +152,63 @@ impl Rows {
         let delimiter = match (how.delimiter, how.format) {
             (Some(stated), _) => stated,
             (None, InputFormat::Tsv) => b'\t',
-            (None, InputFormat::Csv) => other_delimiter(&source.first_line()?).map_or(b',', |found| {
-                notes.push(format!("fields are separated by {}", shown(found)));
-                found
-            }),
+            (None, InputFormat::Csv) => {
+                other_delimiter(&source.first_line()?, how.quote).map_or(b',', |found| {
+                    notes.push(format!("fields are separated by {}", shown(found)));
+                    found
+                })
+            }
             (None, _) => b',',
         };
-        let header = Header::of(how, &mut source, delimiter, &mut notes)?;
-        let first_line = match (how.pattern, how.format) {
-            (None, InputFormat::Spaces) if header != Header::Yes => source.first_line()?,
-            _ => String::new(),
-        };
+        let dialect = Dialect { delimiter, quote: how.quote, comment: how.comment };
+        let header = Header::of(how, &mut source, dialect, &mut notes)?;
+        let begin = Begin::of(&source.head()?);
         let Source { reader, name, .. } = source;
+        let lines = |reader, pattern| {
+            Form::Lines(Lines::new(reader, pattern, ROW_BYTES_MAX).without_comments(how.comment))
+        };
+        let words_with = |reader, words| {
+            Lines::new(reader, Pattern::words(words), ROW_BYTES_MAX).without_comments(how.comment)
+        };
         let form = match (how.pattern, how.format) {
-            (Some(text), _) => {
-                let pattern = Pattern::given(text);
-                let pattern = pattern.map_err(|wrong| Failure::Usage(format!("in --regex: {wrong}")))?;
-                Form::Lines(Lines::new(reader, pattern, ROW_BYTES_MAX))
-            }
+            (Some(text), _) => lines(reader, Pattern::given(text)?),
             (None, InputFormat::Csv | InputFormat::Tsv) => {
-                let mut form = Delimited::open(reader, delimiter, header == Header::Yes, &name)?;
+                let mut form = Delimited::open(reader, dialect, header == Header::Yes, &name)?;
                 notes.splice(0..0, std::mem::take(&mut form.notes));
                 Form::Delimited(form)
             }
-            (None, InputFormat::Common) => Form::Lines(Lines::new(reader, Pattern::common(), ROW_BYTES_MAX)),
-            (None, InputFormat::Combined) => {
-                Form::Lines(Lines::new(reader, Pattern::combined(), ROW_BYTES_MAX))
-            }
-            (None, InputFormat::Syslog) => Form::Lines(Lines::new(reader, Pattern::syslog(), ROW_BYTES_MAX)),
+            (None, InputFormat::Common) => lines(reader, Pattern::common()),
+            (None, InputFormat::Combined) => lines(reader, Pattern::combined()),
+            (None, InputFormat::Syslog) => lines(reader, Pattern::syslog()),
             (None, InputFormat::Spaces) => {
-                let lines = |pattern| Lines::new(reader, pattern, ROW_BYTES_MAX);
-                let failed = |error: std::io::Error| match error.kind() {
-                    ErrorKind::Interrupted => Failure::Interrupted,
-                    _ => Failure::Refused(format!("cannot read {name}: {error}")),
-                };
-                let names = |text: &[u8]| {
-                    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-                    names_in(words, &mut notes)
-                };
-                Form::Lines(match header {
-                    Header::Yes => {
-                        lines(Pattern::words(Vec::new())).with_names(&mut line, names).map_err(failed)?
+                let words = Words { names: Vec::new(), passes_totals: begin.is_listing };
+                Form::Lines(match (how.words, header) {
+                    (Some(names), _) => words_with(reader, Words { names: names.to_vec(), ..words }),
+                    (None, Header::Yes) => {
+                        let failed = |error| failed_to_read(&name, &error);
+                        let mut lines = words_with(reader, words).behind_line(&mut line).map_err(failed)?;
+                        let names = begin.names(&String::from_utf8_lossy(lines.text()));
+                        lines.name(names_in(names.iter().map(String::as_bytes), &mut notes));
+                        lines
                     }
-                    _ => lines(Pattern::words(numbered(first_line.split_whitespace().count()))),
+                    _ => words_with(reader, Words { names: numbered(begin.columns()), ..words }),
                 })
             }
             (None, format @ (InputFormat::Ndjson | InputFormat::Logfmt)) => {
-                Form::Ndjson(Ndjson::new(reader, Vec::new(), format == InputFormat::Logfmt))
+                let mut form = Ndjson::new(reader, Vec::new(), format == InputFormat::Logfmt);
+                form.lines.comment = how.comment;
+                Form::Ndjson(form)
             }
         };
         Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line, header, notes, form })
+    }
+
+    /// The columns of words between spaces.
+    pub(crate) fn words(&self) -> Option<&[String]> {
+        match &self.form {
+            Form::Lines(form) => form.pattern.names_of_words(),
+            _ => None,
+        }
     }
 
     /// Whether the first line named the columns.
@@ -199,23 +218,27 @@ impl Rows {
 
     /// What makes rows of its pieces.
     pub(crate) fn template(&self) -> Template {
+        let comment = match &self.form {
+            Form::Delimited(form) => form.records.dialect().comment,
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => lines.comment,
+        };
         let form = match &self.form {
             Form::Delimited(form) => {
-                TemplateForm::Delimited { delimiter: form.records.delimiter(), columns: form.columns.clone() }
+                TemplateForm::Delimited { dialect: form.records.dialect(), columns: form.columns.clone() }
             }
             Form::Ndjson(form) => {
                 TemplateForm::Ndjson { columns: form.columns.clone(), is_logfmt: form.is_logfmt }
             }
             Form::Lines(form) => TemplateForm::Lines(form.pattern.clone()),
         };
-        Template { source_name: self.source_name.clone(), nulls: self.nulls.clone(), form }
+        Template { source_name: self.source_name.clone(), nulls: self.nulls.clone(), comment, form }
     }
 
     /// Whether the next row is in what is left of the file, and nowhere else.
     pub(crate) fn has_rest(&self) -> bool {
         match &self.form {
             Form::Delimited(form) => form.pending.is_empty() && !form.records.is_inside_line(),
-            Form::Ndjson(form) => !form.is_partial,
+            Form::Ndjson(form) => !form.lines.is_partial,
             Form::Lines(_) => true,
         }
     }
@@ -229,16 +252,10 @@ impl Rows {
                 let (tape, line) = form.records.processed();
                 Rest { text, reader, tape: tape.clone(), lines: line - 1 }
             }
-            Form::Ndjson(form) => Rest {
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => Rest {
                 text: Vec::new(),
-                reader: std::mem::replace(&mut form.reader, none()),
-                tape: form.tape.clone(),
-                lines: self.line,
-            },
-            Form::Lines(form) => Rest {
-                text: Vec::new(),
-                reader: std::mem::replace(&mut form.reader, none()),
-                tape: form.tape.clone(),
+                reader: std::mem::replace(&mut lines.reader, none()),
+                tape: lines.tape.clone(),
                 lines: self.line,
             },
         }
@@ -248,8 +265,9 @@ impl Rows {
     pub(crate) fn passed(&self) -> (usize, u64) {
         match &self.form {
             Form::Delimited(form) => (form.records.begin(), form.records.processed_lines()),
-            Form::Ndjson(form) => (form.tape.bytes() as usize, self.line),
-            Form::Lines(form) => (form.tape.bytes() as usize, self.line),
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
+                (lines.tape.bytes() as usize, self.line)
+            }
         }
     }
 
@@ -326,8 +344,9 @@ impl Rows {
                 let (tape, line) = form.records.processed();
                 Some(Mark { content: tape.content(), line })
             }
-            Form::Ndjson(form) => Some(Mark { content: form.tape.content(), line: self.line }),
-            Form::Lines(form) => Some(Mark { content: form.tape.content(), line: self.line }),
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
+                Some(Mark { content: lines.tape.content(), line: self.line })
+            }
         }
     }
 
@@ -339,11 +358,9 @@ impl Rows {
                 form.pending.clear();
                 form.records.pass_to(mark.content.bytes, mark.line)
             }
-            Form::Ndjson(form) => {
-                form.begins = false;
-                lines::pass(&mut form.reader, &mut form.tape, mark.content.bytes)
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
+                lines.pass_to(mark.content.bytes)
             }
-            Form::Lines(form) => form.pass_to(mark.content.bytes),
         };
         let name = &self.source_name;
         let passed = passed.map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
@@ -416,6 +433,17 @@ impl Rows {
         match &self.form {
             Form::Delimited(_) | Form::Lines(_) => None,
             Form::Ndjson(form) => form.get(slot),
+        }
+    }
+
+    /// The text of a column of JSON that has it in quotes in the present row.
+    pub(crate) fn quoted(&self, slot: Slot) -> Option<&str> {
+        match &self.form {
+            Form::Ndjson(form) if !form.is_logfmt => match form.get(slot) {
+                Some(Datum::Text(text)) => Some(text),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -496,7 +524,7 @@ impl Rows {
     /// The character between fields, if there is one.
     pub(crate) fn delimiter(&self) -> Option<u8> {
         match &self.form {
-            Form::Delimited(form) => Some(form.records.delimiter()),
+            Form::Delimited(form) => Some(form.records.dialect().delimiter),
             Form::Ndjson(_) | Form::Lines(_) => None,
         }
     }
@@ -505,7 +533,7 @@ impl Rows {
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
             Form::Delimited(form) => form.columns.clone(),
-            Form::Lines(form) if form.pattern.is_of_words() => form.columns.clone(),
+            Form::Lines(form) if form.pattern.names_of_words().is_some() => form.columns.clone(),
             Form::Ndjson(_) | Form::Lines(_) => vec!["row".to_owned()],
         }
     }
@@ -514,8 +542,7 @@ impl Rows {
     pub(crate) fn raw(&self) -> Vec<Vec<u8>> {
         match &self.form {
             Form::Delimited(form) => form.records.fields().map(<[u8]>::to_vec).collect(),
-            Form::Ndjson(form) => vec![form.text.clone()],
-            Form::Lines(form) => vec![form.text.clone()],
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => vec![lines.text.clone()],
         }
     }
 }
@@ -533,8 +560,7 @@ impl Template {
         rows.line = lines;
         match &mut rows.form {
             Form::Delimited(form) => form.records = form.records.after(lines, reader),
-            Form::Ndjson(form) => form.reader = reader,
-            Form::Lines(form) => form.reader = reader,
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => lines.reader = reader,
         }
         rows
     }
@@ -542,9 +568,9 @@ impl Template {
     /// The rows of a piece of the file, which begins and ends with a line. If it is not the last
     /// one, the row that follows has not arrived yet.
     pub(crate) fn rows(&self, text: Vec<u8>, begins: bool, is_last: bool) -> Rows {
-        let form = match &self.form {
-            TemplateForm::Delimited { delimiter, columns } => Form::Delimited(Delimited {
-                records: Records::of_text(text, is_last, *delimiter, ROW_BYTES_MAX),
+        let mut form = match &self.form {
+            TemplateForm::Delimited { dialect, columns } => Form::Delimited(Delimited {
+                records: Records::of_text(text, is_last, *dialect, ROW_BYTES_MAX),
                 columns: columns.clone(),
                 pending: VecDeque::new(),
                 spans: None,
@@ -552,13 +578,15 @@ impl Template {
             }),
             TemplateForm::Ndjson { columns, is_logfmt } => Form::Ndjson(Ndjson {
                 unseen: Unseen { slots: (0..columns.len()).collect(), ..Unseen::default() },
-                begins,
                 ..Ndjson::new(Box::new(Cursor::new(text)), columns.clone(), *is_logfmt)
             }),
             TemplateForm::Lines(pattern) => {
                 Form::Lines(Lines::new(Box::new(Cursor::new(text)), pattern.clone(), ROW_BYTES_MAX))
             }
         };
+        if let Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) = &mut form {
+            (lines.begins, lines.comment) = (begins, self.comment);
+        }
         let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
         Rows { source_name, nulls, line: 0, header: Header::Yes, notes: Vec::new(), form }
     }
@@ -581,9 +609,9 @@ impl TemplateForm {
     fn is_like(&self, other: &TemplateForm) -> bool {
         match (self, other) {
             (
-                TemplateForm::Delimited { delimiter, columns },
-                TemplateForm::Delimited { delimiter: other, columns: of_other },
-            ) => delimiter == other && columns == of_other,
+                TemplateForm::Delimited { dialect, columns },
+                TemplateForm::Delimited { dialect: other, columns: of_other },
+            ) => dialect == other && columns == of_other,
             (
                 TemplateForm::Ndjson { columns, is_logfmt },
                 TemplateForm::Ndjson { columns: of_other, is_logfmt: other },

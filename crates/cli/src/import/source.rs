@@ -1,5 +1,6 @@
 //! Files of rows: a path or stdin, unpacked by its first bytes, with its bytes counted.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -18,6 +19,8 @@ use crate::import::columnar;
 use crate::import::kept::{self, Form};
 use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
+use crate::import::row::without_mark;
+use crate::import::spaced::Begin;
 use crate::import::unpack;
 use crate::interrupt;
 
@@ -28,6 +31,15 @@ const CHUNKS_AHEAD: usize = 4;
 /// After this time without data a reader of a pipe is notified.
 const PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) use unpack::GZIP_MAGIC;
+
+/// What is said of a file before it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Nothing: a text that has no rows in its lines is told by how it begins, and refused.
+    Nothing,
+    /// What its lines are, which is believed.
+    Format,
+}
 
 /// An open file of rows.
 pub(crate) struct Source {
@@ -47,11 +59,13 @@ pub(crate) struct Source {
     pub(crate) is_packed: bool,
     /// How its rows are read, if it has bad rows that were kept.
     pub(crate) kept: Option<Form>,
+    /// Lines that begin with it are no rows.
+    pub(crate) comment: Option<u8>,
 }
 
 /// Opens a file that grows: where it ends, a read fails with `WouldBlock`, until another file has
 /// its name.
-pub(crate) fn follow(path: &str) -> Result<Source, Failure> {
+pub(crate) fn follow(path: &str, said: Said) -> Result<Source, Failure> {
     let failed = |error: io::Error| Failure::file("open", path, &error);
     let file = File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
@@ -63,16 +77,16 @@ pub(crate) fn follow(path: &str) -> Result<Source, Failure> {
         return Err(Failure::Usage(format!("{path} is packed, and does not grow: leave --follow out")));
     }
     let facts = file.metadata().map_err(failed)?;
-    let source = unpack(Box::new(Growing::of(path, file)), path, Some(facts.len()))?;
+    let source = unpack(Box::new(Growing::of(path, file)), path, Some(facts.len()), said)?;
     Ok(Source { inode: Some(Inode::of(&facts)), ..source })
 }
 
 /// Opens the file that has come in the place of one that was followed, once there is one.
-pub(crate) fn follow_next(path: &str) -> Result<Source, Failure> {
+pub(crate) fn follow_next(path: &str, said: Said) -> Result<Source, Failure> {
     loop {
         interrupt::check()?;
         match std::fs::metadata(path) {
-            Ok(facts) if facts.len() > 0 => return follow(path),
+            Ok(facts) if facts.len() > 0 => return follow(path, said),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Failure::file("open", path, &error));
             }
@@ -160,9 +174,9 @@ impl Read for Growing {
 }
 
 /// Opens a file; `-` is stdin.
-pub(crate) fn open(path: &str) -> Result<Source, Failure> {
+pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
     if path == "-" {
-        return unpack(Box::new(Pipe::of(io::stdin())), "stdin", None);
+        return unpack(Box::new(Pipe::of(io::stdin())), "stdin", None, said);
     }
     let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
     let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
@@ -170,7 +184,7 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
         return Err(Failure::Usage(format!("{path} is a directory; name a file")));
     }
     if !facts.is_file() {
-        return unpack(Box::new(Pipe::of(file)), path, None);
+        return unpack(Box::new(Pipe::of(file)), path, None, said);
     }
     #[cfg(feature = "parquet")]
     if let Some(content) = columnar::open(&file, path, facts.len())? {
@@ -185,10 +199,11 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
             bytes_read,
             is_packed: false,
             kept: None,
+            comment: None,
         });
     }
     let file = Arc::new(file);
-    let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()))?;
+    let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()), said)?;
     source.inode = Some(Inode::of(&facts));
     source.packed = source.is_packed.then(|| Packed { file, name: path.to_owned() });
     Ok(source)
@@ -256,26 +271,27 @@ fn damaged(path: &str, bytes: u64, error: &io::Error) -> Failure {
     ))
 }
 
-fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<Source, Failure> {
+fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>, said: Said) -> Result<Source, Failure> {
     let bytes_read = Arc::new(AtomicU64::new(0));
     let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
     wait_for(&mut buffered)?;
     let failed = |error: io::Error| Failure::file("read", name, &error);
     let head = buffered.fill_buf().map_err(failed)?;
-    refuse_other_kinds(name, head)?;
+    refuse_other_kinds(name, head, said)?;
     let is_packed = unpack::is_packed(head);
     let mut content = unpack::unpacked(buffered).map_err(failed)?;
     wait_for(&mut content)?;
     let head = content.fill_buf().map_err(failed)?;
-    refuse_other_kinds(name, head)?;
+    refuse_other_kinds(name, head, said)?;
     let kept = Form::of_head(head);
     let reader = match kept {
         Some(_) => kept::rows(content),
         None => unpack::lined(content).map_err(failed)?,
     };
     let name = name.to_owned();
-    Ok(Source { reader, name, inode: None, packed: None, bytes_total, bytes_read, is_packed, kept })
+    let (inode, packed, comment) = (None, None, None);
+    Ok(Source { reader, name, inode, packed, bytes_total, bytes_read, is_packed, kept, comment })
 }
 
 /// What is unpacked from a pipe: rows are taken before its checksum is read, and where that is
@@ -323,8 +339,9 @@ fn wait_for(reader: &mut dyn BufRead) -> Result<(), Failure> {
 }
 
 /// Names a file of another kind, and what to do.
-fn refuse_other_kinds(name: &str, head: &[u8]) -> Result<(), Failure> {
-    match unpack::other_kind(head) {
+fn refuse_other_kinds(name: &str, head: &[u8], said: Said) -> Result<(), Failure> {
+    let other_text = || if said == Said::Nothing { unpack::other_text(head) } else { None };
+    match unpack::other_kind(head).or_else(other_text) {
         None => Ok(()),
         Some((what, advice)) => {
             let advice = advice.replace("FILE", name);
@@ -351,7 +368,7 @@ pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat,
                 line if Pattern::common().fits(line) => InputFormat::Common,
                 line if Pattern::syslog().fits(line) => InputFormat::Syslog,
                 line if Pattern::logfmt().fits(line) => InputFormat::Logfmt,
-                _ if source.is_spaced()? => InputFormat::Spaces,
+                _ if Begin::of(&source.head()?).is_spaced() => InputFormat::Spaces,
                 _ => InputFormat::Csv,
             })
         }
@@ -379,25 +396,19 @@ impl Source {
         self
     }
 
-    /// What is read at once. Waits for the first bytes of a pipe.
-    pub(crate) fn head(&mut self) -> Result<&[u8], Failure> {
+    /// What is read at once, without comments. Waits for the first bytes of a pipe.
+    pub(crate) fn head(&mut self) -> Result<Cow<'_, [u8]>, Failure> {
         wait_for(&mut self.reader)?;
-        self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))
-    }
-
-    /// Whether the first two lines have words with runs of spaces between them, and no delimiter.
-    fn is_spaced(&mut self) -> Result<bool, Failure> {
-        let head = self.head()?;
-        let text = String::from_utf8_lossy(&head[..head.len().min(4096)]);
-        let is_spaced = |line: &str| line.trim().contains("  ") && !line.contains([',', ';', '\t', '|', '"']);
-        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-        Ok(lines.next().is_some_and(is_spaced) && lines.next().is_some_and(|line| line.trim().contains("  ")))
+        let head = self.reader.fill_buf().map_err(|error| Failure::file("read", &self.name, &error))?;
+        let Some(comment) = self.comment else { return Ok(Cow::Borrowed(head)) };
+        let lines = without_mark(head).split_inclusive(|&byte| byte == b'\n');
+        Ok(Cow::Owned(lines.filter(|line| line.first() != Some(&comment)).flatten().copied().collect()))
     }
 
     /// The first line that is not empty, of what is read at once.
     pub(crate) fn first_line(&mut self) -> Result<String, Failure> {
         let head = self.head()?;
-        let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+        let head = without_mark(&head).trim_ascii_start();
         let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(line).into_owned())
     }
@@ -406,7 +417,7 @@ impl Source {
     /// are read at once. Waits for the first bytes of a pipe.
     fn begins_with(&mut self, byte: u8) -> Result<bool, Failure> {
         let head = self.head()?;
-        let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+        let head = without_mark(&head);
         Ok(head.trim_ascii_start().first() == Some(&byte))
     }
 }

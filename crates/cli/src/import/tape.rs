@@ -1,6 +1,8 @@
 //! The content of a file up to where it is read, as something to recognize it by: its length, the
 //! hash of all of it, and the hash of its beginning, by which candidates are found.
 
+use std::io::{self, BufRead};
+
 use twox_hash::xxhash3_128::Hasher;
 
 /// How much of a file is its beginning.
@@ -54,6 +56,23 @@ impl Tape {
         let wanted = BEGIN_BYTES - self.begin.len();
         self.begin.extend_from_slice(&bytes[..bytes.len().min(wanted)]);
         self.last = bytes.last().copied().or(self.last);
+    }
+
+    /// Takes what a reader gives, up to a length; false if that ends before.
+    pub(crate) fn feed_from(&mut self, reader: &mut impl BufRead, bytes: u64) -> io::Result<bool> {
+        while self.bytes < bytes {
+            let read = match reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if read.is_empty() {
+                return Ok(false);
+            }
+            let wanted = usize::try_from(bytes - self.bytes).unwrap_or(usize::MAX).min(read.len());
+            self.feed(&read[..wanted]);
+            reader.consume(wanted);
+        }
+        Ok(true)
     }
 
     /// How many bytes it took.

@@ -41,10 +41,10 @@ pub(crate) enum Unit {
 /// Reads a time in one of the common forms.
 pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
-    let bytes = text.as_bytes();
-    if bytes.len() >= 9 && bytes.iter().skip(1).all(|byte| byte.is_ascii_digit() || *byte == b'.') {
+    if is_epoch(text) {
         return epoch(text);
     }
+    let bytes = text.as_bytes();
     if bytes.get(2) == Some(&b'/') && text.len() > 12 {
         return named(text, "%d/%b/%Y:%H:%M:%S %z", zone);
     }
@@ -57,6 +57,13 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         true => text.parse().ok(),
         false => in_zone(text.parse().ok()?, zone),
     }
+}
+
+/// Whether a text is a number, which is read as a time since 1970.
+pub(crate) fn is_epoch(text: &str) -> bool {
+    let bytes = text.trim().as_bytes();
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    bytes.len() >= 9 && (is_digit(&bytes[0]) || b"+-".contains(&bytes[0])) && bytes[1..].iter().all(is_digit)
 }
 
 /// Reads a time, also what a time was cut to, which is its beginning.

@@ -6,6 +6,8 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
+use crate::import::row::without_mark;
+
 const BUFFER_BYTES: usize = 1 << 18;
 /// The beginning of packed files.
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -57,15 +59,15 @@ pub(crate) fn other_kind(head: &[u8]) -> Option<(&'static str, &'static str)> {
         .find(|(magic, ..)| head.starts_with(magic) && !(is_text && magic.iter().all(u8::is_ascii_graphic)));
     let is_tar = head.get(257..262) == Some(b"ustar");
     let tar = is_tar.then_some(("a tar archive", "unpack it, and import the directory"));
-    found
-        .map(|(_, what, advice)| (*what, *advice))
-        .or(tar)
-        .or_else(|| if is_packed(head) { None } else { other_text(head) })
+    found.map(|(_, what, advice)| (*what, *advice)).or(tar)
 }
 
 /// What a text is that has its rows otherwise than in lines, and what to do; or what is no text.
-fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
-    let text = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+pub(crate) fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    if is_packed(head) {
+        return None;
+    }
+    let text = without_mark(head).trim_ascii_start();
     let begins = |with: &[u8]| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
     let first = text.split(|byte| matches!(byte, b'\n')).next().unwrap_or_default().trim_ascii_end();
     let near = &head[..head.len().min(1024)];
@@ -117,7 +119,7 @@ pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn
 /// The content as lines: the elements of an array of objects are lines.
 pub(crate) fn lined(mut content: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     let head = content.fill_buf()?;
-    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head).trim_ascii_start();
+    let head = without_mark(head).trim_ascii_start();
     let is_array = head.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
     if !is_array {
         return Ok(content);

@@ -145,6 +145,11 @@ pub(crate) struct Row {
     pub(crate) value: Datum,
 }
 
+/// The name of the column of terms beside these, one of which may have its usual name.
+fn term_name(names: &[String]) -> &'static str {
+    if names.iter().any(|name| name == "term") { "index.term" } else { "term" }
+}
+
 /// The columns of the rows of a table, and how to fill them.
 pub(crate) struct Columns {
     /// The first column is the term that a row was found by.
@@ -266,10 +271,10 @@ impl Columns {
 
     /// The number of the column of this name.
     pub(crate) fn find(&self, name: &str) -> Result<usize, Failure> {
-        if self.has_term && name == "term" {
+        let all = self.all_names();
+        if self.has_term && name == term_name(&all) {
             return Ok(TERM);
         }
-        let all = self.all_names();
         all.iter().position(|known| known == name).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(String::as_str).collect();
             let hint = human::suggestion(name, &known);
@@ -307,9 +312,12 @@ impl Columns {
     pub(crate) fn names(&self) -> Vec<String> {
         let all = self.all_names();
         match &self.picked {
-            None => self.has_term.then(|| "term".to_owned()).into_iter().chain(all).collect(),
+            None => {
+                let term = self.has_term.then(|| term_name(&all).to_owned());
+                term.into_iter().chain(all).collect()
+            }
             Some(picked) => {
-                let name = |&index: &usize| all.get(index).map_or("term", String::as_str).to_owned();
+                let name = |&index: &usize| all.get(index).map_or(term_name(&all), String::as_str).to_owned();
                 picked.iter().map(name).collect()
             }
         }

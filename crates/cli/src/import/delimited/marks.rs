@@ -8,7 +8,7 @@
 //! Each byte of a text is compared once, however many fields there are. Compilers turn the
 //! comparison of 64 bytes into a few instructions of wide registers.
 
-pub(super) const QUOTE: u8 = b'"';
+use crate::import::dialect::Dialect;
 
 const BLOCK: usize = 64;
 
@@ -23,9 +23,9 @@ pub(super) struct Marks {
 const NONE: usize = usize::MAX;
 
 impl Marks {
-    /// Those of a delimiter, line ends and quotes.
-    pub(super) fn of(delimiter: u8) -> Marks {
-        Marks { wanted: [delimiter, b'\n', b'\r', QUOTE], block: NONE, bits: 0 }
+    /// Those of a delimiter, line ends and quotes, if there are any.
+    pub(super) fn of(Dialect { delimiter, quote, .. }: Dialect) -> Marks {
+        Marks { wanted: [delimiter, b'\n', b'\r', quote.unwrap_or(delimiter)], block: NONE, bits: 0 }
     }
 
     /// Forgets what is known: the text is another one.

@@ -27,7 +27,7 @@ type Told = (u64, Found, Vec<String>);
 
 fn read_by(text: &str, bytes: usize, bytes_max: usize) -> Vec<Told> {
     let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
-    told_by(Records::new(Box::new(BufReader::with_capacity(64, hesitant)), b',', bytes_max))
+    told_by(Records::new(Box::new(BufReader::with_capacity(64, hesitant)), Dialect::of(b','), bytes_max))
 }
 
 fn told_by(mut records: Records) -> Vec<Told> {
@@ -56,9 +56,41 @@ fn open_quote(line: u64, fields: &[&str]) -> Told {
     (line, Found::OpenQuote, fields.iter().map(|&field| field.to_owned()).collect())
 }
 
+#[test]
+fn lines_that_begin_with_a_sign_are_passed_over() {
+    let text = "# a \"b\n\n#c,d\r\nk,#n\n \"#\",1\n\"x\n#y\",2\n#\n3,4\n# no end";
+    let fields =
+        [row(4, &["k", "#n"]), row(5, &[" \"#\"", "1"]), row(6, &["x\n#y", "2"]), row(9, &["3", "4"])];
+    for bytes in [1, 7, 64] {
+        let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
+        let dialect = Dialect { comment: Some(b'#'), ..Dialect::of(b',') };
+        let reader = Box::new(BufReader::with_capacity(64, hesitant));
+        assert_eq!(told_by(Records::new(reader, dialect, 1 << 20)), fields);
+    }
+}
+
+#[test]
+fn quotes_may_be_others_or_none() {
+    let text = "'a,b','it''s',\"x\"\n\"y,'z\n',\"\n";
+    let read_with = |quote: Option<u8>, bytes: usize| {
+        let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
+        let dialect = Dialect { quote, ..Dialect::of(b',') };
+        told_by(Records::new(Box::new(BufReader::with_capacity(64, hesitant)), dialect, 1 << 20))
+    };
+    for bytes in [1, 64] {
+        let single = read_with(Some(b'\''), bytes);
+        assert_eq!(single[0], row(1, &["a,b", "it's", "\"x\""]));
+        assert_eq!(single[1], row(2, &["\"y", "z\n", "\""]));
+        let none = read_with(None, bytes);
+        assert_eq!(none[0], row(1, &["'a", "b'", "'it''s'", "\"x\""]));
+        assert_eq!(none[1..], [row(2, &["\"y", "'z"]), row(3, &["'", "\""])]);
+    }
+}
+
 /// The first field of many lines of each record.
 fn spans(text: &str) -> Vec<Option<(u64, u64)>> {
-    let mut records = Records::new(Box::new(Cursor::new(text.as_bytes().to_vec())), b',', 1 << 20);
+    let mut records =
+        Records::new(Box::new(Cursor::new(text.as_bytes().to_vec())), Dialect::of(b','), 1 << 20);
     let mut spans = Vec::new();
     while records.advance().unwrap() != Found::End {
         spans.push(records.span.map(|span| (span.line, span.lines)));
@@ -138,7 +170,7 @@ proptest! {
     /// comes byte by byte.
     #[test]
     fn both_ways_give_the_same_records(text in "[ab,,\"\"\n\r ]{0,200}") {
-        let at_once = told_by(Records::of_text(text.clone().into_bytes(), true, b',', 1 << 20));
+        let at_once = told_by(Records::of_text(text.clone().into_bytes(), true, Dialect::of(b','), 1 << 20));
         prop_assert_eq!(at_once, read_by(&text, 1, 1 << 20));
     }
 
@@ -148,14 +180,14 @@ proptest! {
         text in "[ab,,\"\n ]{0,40}", more in "[ab,\"\n]{0,40}",
     ) {
         let text = text + "\n";
-        let mut records = Records::of_text(text.clone().into_bytes(), false, b',', 1 << 20);
+        let mut records = Records::of_text(text.clone().into_bytes(), false, Dialect::of(b','), 1 << 20);
         let mut count = 0;
         while records.advance().is_ok() {
             count += 1;
         }
         let (rest, lines) = (records.begin(), records.processed_lines());
-        let whole = told_by(Records::of_text((text.clone() + &more).into_bytes(), true, b',', 1 << 20));
-        let after = told_by(Records::of_text((text[rest..].to_owned() + &more).into_bytes(), true, b',', 1 << 20));
+        let whole = told_by(Records::of_text((text.clone() + &more).into_bytes(), true, Dialect::of(b','), 1 << 20));
+        let after = told_by(Records::of_text((text[rest..].to_owned() + &more).into_bytes(), true, Dialect::of(b','), 1 << 20));
         let after = after.into_iter().map(|(line, found, fields)| (line + lines, found, fields));
         let first = whole[..count.min(whole.len())].to_vec();
         prop_assert_eq!(first.into_iter().chain(after).collect::<Vec<_>>(), whole);

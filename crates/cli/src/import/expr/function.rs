@@ -70,11 +70,13 @@ pub(crate) enum Function {
         format: String,
         zone: TimeZone,
     },
-    /// A time, as what is compared: what this function gives, or the text itself, in its zone. And
-    /// whether a text that is no time is no mistake.
+    /// A time, as what is compared: what this function gives, or the text itself, in its zone.
     Moment {
         of: Box<Function>,
+        /// A text that is no time is no mistake.
         is_maybe: bool,
+        /// Nothing but the comparison says that it is a time.
+        is_guess: bool,
     },
     Prefix,
     Suffix,
@@ -137,8 +139,9 @@ impl Function {
     /// The same, of which the times are compared; and the expression that it is called with.
     pub(super) fn compared(of: Option<&Function>, zone: &TimeZone, is_maybe: bool) -> Function {
         let plain = || Function::Cut { unit: Unit::Time, zone: zone.clone() };
-        let of = of.filter(|of| of.gives_times()).cloned().unwrap_or_else(plain);
-        Function::Moment { of: Box::new(of), is_maybe }
+        let of = of.filter(|of| of.gives_times()).cloned();
+        let is_guess = of.is_none();
+        Function::Moment { of: Box::new(of.unwrap_or_else(plain)), is_maybe, is_guess }
     }
 
     /// The zone of the times that it gives.
@@ -190,7 +193,7 @@ impl Function {
             return self.of_list(items, &values[1..]);
         }
         match self {
-            Function::Moment { of, is_maybe } => of.moment_of(&values[0], *is_maybe),
+            Function::Moment { of, is_maybe, .. } => of.moment_of(&values[0], *is_maybe),
             Function::Cut { .. } | Function::Named { .. } => self.of_time(&values[0]),
             Function::Abs
             | Function::Floor
@@ -207,6 +210,22 @@ impl Function {
                 })))
             }
             _ => self.of_text(values),
+        }
+    }
+
+    /// Whether it takes this field of a row for a time though it is a number that stands in quotes,
+    /// which may be anything.
+    pub(super) fn guesses(&self, text: &str) -> bool {
+        matches!(self, Function::Moment { is_guess: true, .. }) && times::is_epoch(text)
+    }
+
+    /// What it gives instead.
+    pub(super) fn of_quoted<'a>(&self, text: Cow<'a, str>) -> Result<Value<'a>, String> {
+        match self {
+            Function::Moment { is_maybe: true, .. } => Ok(Value::Text(text)),
+            _ => Err(format!(
+                "expected a time (2013-01-01T05:15:00Z), found `{text}` in quotes; a number is made one: time(…)"
+            )),
         }
     }
 

@@ -124,7 +124,7 @@ impl Reader<'_> {
                 self.wants("[")?;
                 let items = self.list("]")?;
                 items.iter().try_for_each(|item| comparable(&left, item, false))?;
-                return among(left, items, self.zone);
+                return among(&left, items, self.zone);
             }
         };
         let right = self.sum()?;
@@ -132,7 +132,7 @@ impl Reader<'_> {
         comparable(&left, &right, is_order)?;
         let both = match are_times(&left, &right, is_order) {
             true => {
-                let zone = left.zone().or(right.zone()).unwrap_or(self.zone).clone();
+                let zone = zone_of(&left, &right, self.zone).clone();
                 (moment(left, &zone, !is_order)?, moment(right, &zone, !is_order)?)
             }
             false => (left, right),
@@ -244,16 +244,22 @@ fn is_time(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(function, _) if function.gives_times())
 }
 
+/// The zone of the times of two sides.
+fn zone_of<'z>(left: &'z Expr, right: &'z Expr, zone: &'z TimeZone) -> &'z TimeZone {
+    left.zone().or(right.zone()).unwrap_or(zone)
+}
+
 /// Whether two sides are compared as times: one gives times and the other one does not give
 /// numbers, as of years; or a column has what is asked for by a time in quotes, which the form of
-/// its times need not have.
+/// its times need not have. A number in quotes is no such time: it may be anything.
 fn are_times(left: &Expr, right: &Expr, is_order: bool) -> bool {
     let is_number =
         |expr: &Expr| expr.is_number() || matches!(expr, Expr::Constant(Value::Bool(_) | Value::Null));
     let is_quoted = |expr: &Expr| match expr {
         Expr::Constant(Value::Text(text)) => {
             let is_moment = text.contains(':');
-            (is_order || is_moment) && times::parse(text, &TimeZone::UTC).is_some()
+            let is_time = || times::parse(text, &TimeZone::UTC).is_some();
+            (is_order || is_moment) && text.parse::<f64>().is_err() && is_time()
         }
         _ => false,
     };
@@ -270,8 +276,13 @@ fn are_times(left: &Expr, right: &Expr, is_order: bool) -> bool {
 /// mistake that it is none, where it is only asked whether it is the same.
 fn moment(expr: Expr, zone: &TimeZone, is_maybe: bool) -> Result<Expr, String> {
     if let Expr::Constant(Value::Text(text)) = &expr {
-        let at = times::moment(text, zone).ok_or_else(|| {
-            format!("expected a time beside a time (as 2013-01-01, 2013-01-01T05:15:00Z), found \"{text}\"")
+        let number = if times::is_epoch(text) {
+            format!("; a number is made one: time({text})")
+        } else {
+            String::new()
+        };
+        let at = times::moment(text, zone).filter(|_| number.is_empty()).ok_or_else(|| {
+            format!("expected a time beside a time (as 2013-01-01, 2013-01-01T05:15:00Z), found \"{text}\"{number}")
         })?;
         return Ok(Expr::Constant(Value::Moment(at)));
     }
@@ -287,17 +298,32 @@ fn moment(expr: Expr, zone: &TimeZone, is_maybe: bool) -> Result<Expr, String> {
     Ok(Expr::Call(function, arguments))
 }
 
-/// Whether a value is one of a list.
-fn among(left: Expr, items: Vec<Expr>, zone: &TimeZone) -> Result<Expr, String> {
-    let (left, items) = match is_time(&left) || items.iter().any(is_time) {
-        true => {
-            let zone = left.zone().unwrap_or(zone).clone();
-            let items = items.into_iter().map(|item| moment(item, &zone, true)).collect::<Result<_, _>>()?;
-            (moment(left, &zone, true)?, items)
+/// Whether a value is one of a list: equal to one of its items, each of which is compared as by
+/// `==`. Those that are compared as times of one zone are a list of moments.
+fn among(left: &Expr, items: Vec<Expr>, zone: &TimeZone) -> Result<Expr, String> {
+    let is_in = |left: Expr, items| Expr::Two(Operator::In, Box::new((left, Expr::List(items))));
+    let (mut moments, mut others): (Vec<(TimeZone, Vec<Expr>)>, Vec<Expr>) = (Vec::new(), Vec::new());
+    for item in items {
+        if !are_times(left, &item, false) {
+            others.push(item);
+            continue;
         }
-        false => (left, items),
-    };
-    Ok(Expr::Two(Operator::In, Box::new((left, Expr::List(items)))))
+        let zone = zone_of(left, &item, zone).clone();
+        let item = moment(item, &zone, true)?;
+        match moments.iter_mut().find(|(known, _)| *known == zone) {
+            Some((_, items)) => items.push(item),
+            None => moments.push((zone, vec![item])),
+        }
+    }
+    let mut found = Vec::new();
+    if !others.is_empty() || moments.is_empty() {
+        found.push(is_in(left.clone(), others));
+    }
+    for (zone, items) in moments {
+        found.push(is_in(moment(left.clone(), &zone, true)?, items));
+    }
+    let or = |one, two| Expr::Two(Operator::Or, Box::new((one, two)));
+    found.into_iter().reduce(or).ok_or_else(|| "`in` needs a list: [a, b]".to_owned())
 }
 
 /// Refuses a comparison of a number with a text that is none, which is never equal, and the order

@@ -16,8 +16,8 @@ fn given(text: &str) -> String {
         Ok(expr) => expr,
         Err(wrong) => return wrong,
     };
-    let lines = "a,b,ts,url,none,dep delay,log\n\
-                 7,2.5,2013-01-05T23:17:00Z,/shop/Cart?id=9,,12,05/Jan/2013:23:17:00 +0000\n";
+    let lines = "a,b,ts,url,none,dep delay,log,number\n\
+                 7,2.5,2013-01-05T23:17:00Z,/shop/Cart?id=9,,12,05/Jan/2013:23:17:00 +0000,1357427820\n";
     of_row(&mut expr, lines, InputFormat::Csv)
 }
 
@@ -26,7 +26,7 @@ fn given_json(text: &str) -> String {
     match parse::parse(text, &TimeZone::UTC) {
         Ok(mut expr) => of_row(
             &mut expr,
-            "{\"tags\":[\"X\",null,\"y z\"],\"n\":[-1,2],\"k\":\"K\"}\n",
+            "{\"tags\":[\"X\",null,\"y z\"],\"n\":[-1,2],\"k\":\"K\",\"at\":1357427820,\"code\":\"1357427820\"}\n",
             InputFormat::Ndjson,
         ),
         Err(wrong) => wrong,
@@ -43,12 +43,16 @@ fn of_row(expr: &mut Expr, lines: &str, format: InputFormat) -> String {
         packed: None,
         is_packed: false,
         kept: None,
+        comment: None,
     };
     let how = How {
         format,
         pattern: None,
         delimiter: None,
+        quote: None,
+        comment: None,
         header: Some(true),
+        words: None,
         is_asked_for: &|_| false,
         nulls: &[],
     };
@@ -196,7 +200,26 @@ fn times_are_compared_as_times() {
         ("ts > \"05/Jan/2013:00:00:00 +0000\"", "true"),
         ("time(ts) - time(\"2013-01-05T23:16:00Z\")", "60"),
         ("time(ts) - time(\"2013-01-05T23:16:59.5Z\")", "0.5"),
-        // Texts stay texts.
+        // In a list each is compared as by `==`.
+        ("log in [\"2013-01-05T23:17:00Z\"]", "true"),
+        ("log in [\"n/a\", \"2013-01-06T00:17:00+01:00\"]", "true"),
+        ("log in [\"2013-01-06T23:17:00Z\", \"n/a\"]", "false"),
+        ("log in [\"05/Jan/2013:23:17:00 +0000\", a]", "true"),
+        ("url in [\"2013-01-05T23:17:00Z\", \"/shop/Cart?id=9\"]", "true"),
+        ("url in [\"2013-01-05T23:17:00Z\"]", "false"),
+        ("ts in [time(log)]", "true"),
+        ("ts in [\"x\", day(ts), time(log)]", "true"),
+        ("ts in [\"x\", day(ts)]", "false"),
+        ("ts in [day(ts, \"Europe/Berlin\"), time(\"2013-01-06T00:17:00\", \"Europe/Berlin\")]", "true"),
+        ("year(ts) in [2012, 2013]", "true"),
+        ("none in [\"2013-01-05T23:17:00Z\", \"x\"]", "null"),
+        ("not (a in [])", "true"),
+        // Texts stay texts, and so do numbers in quotes.
+        ("split(number, \"x\", 1) > \"1357427819\"", "true"),
+        ("split(number, \"x\", 1) > \"1357427820\"", "false"),
+        ("split(number, \"x\", 1) > \"20130105\"", "false"),
+        ("number == \"1357427820\"", "true"),
+        ("number == \"2013-01-05T23:17:00Z\"", "true"),
         ("concat(url) > \"2013-01-05\"", "false"),
         ("prefix(ts, 10) == \"2013-01-05\"", "true"),
         ("ts == \"2013-01-05\"", "false"),
@@ -235,6 +258,9 @@ fn mistakes_are_named_with_their_place() {
         ("day(ts) == \"05.01.2013\"", "expected a time beside a time"),
         ("day(ts) in [\"5th\"]", "expected a time beside a time"),
         ("url > \"2013-01-05\"", "expected a time (2013-01-01T05:15:00Z"),
+        ("time(ts) > \"1357427820\"", "found \"1357427820\"; a number is made one: time(1357427820)"),
+        ("day(ts) in [\"2013-01-05\", \"1357427820\"]", "expected a time beside a time"),
+        ("time(ts) in [\"2013-01-05\", \"noon\"]", "expected a time beside a time"),
         ("time(ts) > time(\"noon\")", "after `time(ts) > time(\"noon\")`: expected a time"),
     ] {
         let given = given(text);
@@ -266,6 +292,22 @@ fn functions_of_a_list_apply_to_its_elements_or_are_refused() {
         let given = given_json(text);
         assert!(given.contains("found a list"), "{text}: {given}");
     }
+}
+
+#[test]
+fn a_number_in_quotes_is_no_time_unless_that_is_said() {
+    for (text, value) in [
+        ("at > \"2013-01-05\"", "true"),
+        ("at == \"2013-01-05T23:17:00Z\"", "true"),
+        ("code == \"2013-01-05T23:17:00Z\"", "false"),
+        ("code in [\"2013-01-05T23:17:00Z\"]", "false"),
+        ("time(code) == \"2013-01-05T23:17:00Z\"", "true"),
+        ("day(code)", "2013-01-05"),
+    ] {
+        assert_eq!(given_json(text), value, "{text}");
+    }
+    let wrong = given_json("code > \"2013-01-05\"");
+    assert!(wrong.contains("found `1357427820` in quotes; a number is made one: time(…)"), "{wrong}");
 }
 
 #[test]

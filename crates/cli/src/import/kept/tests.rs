@@ -1,7 +1,8 @@
 use super::*;
+use crate::import::row::BYTE_ORDER_MARK;
 
 fn form(format: InputFormat, delimiter: Option<u8>) -> Form {
-    Form { format, delimiter, header: delimiter.is_some() }
+    Form { format, delimiter, quote: Some(USUAL_QUOTE), header: delimiter.is_some(), words: None }
 }
 
 /// A file with one row, and what is read of it.
@@ -29,6 +30,31 @@ fn lines_are_kept_as_they_were() {
     let (text, read) = file(&form(InputFormat::Ndjson, None), &["row"], &["{\"k\": \"a,b\"; x"]);
     assert_eq!(read, "\n\n{\"k\": \"a,b\"; x\n");
     assert_eq!(Form::of_head(&text), Some(form(InputFormat::Ndjson, None)));
+}
+
+#[test]
+fn quotes_may_be_others_or_none() {
+    for (quote, row) in [(Some(b'\''), "\"a;'b;c'\n"), (None, "\"a;b,c\n")] {
+        let form = Form { quote, ..form(InputFormat::Csv, Some(b';')) };
+        let (text, read) = file(&form, &["k", "n"], &["\"a", if quote.is_some() { "b;c" } else { "b,c" }]);
+        assert_eq!(read, format!("\nk;n\n\n{row}"));
+        assert_eq!(Form::of_head(&text), Some(form));
+    }
+}
+
+#[test]
+fn the_first_line_has_the_columns_of_words() {
+    let words = Some(["Filesystem", "Mounted on"].map(str::to_owned).to_vec());
+    let form = Form { header: true, words, ..form(InputFormat::Spaces, None) };
+    let (text, read) = file(&form, &["Filesystem", "Mounted on"], &["/dev/sda1   "]);
+    assert_eq!(read, "\n\n/dev/sda1   \n");
+    assert_eq!(Form::of_head(&text), Some(form.clone()));
+    // An editor may have put a byte order mark before it.
+    let marked = [BYTE_ORDER_MARK, &text].concat();
+    assert_eq!(Form::of_head(&marked), Some(form));
+    let mut again = String::new();
+    rows(Box::new(io::Cursor::new(marked))).read_to_string(&mut again).unwrap();
+    assert_eq!(again, read);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use folddb::ErrorKind;
 use folddb::ParseError;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
-use folddb::folds::{Columns, FoldSpec, SPECS};
+use folddb::folds::{Columns, FoldSpec, SPECS, Source};
 use folddb::table_rules::TableRules;
 
 use jiff::tz::TimeZone;
@@ -12,8 +12,8 @@ use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::expr::function::Kind;
-use crate::import::expr::parse;
 use crate::import::expr::split;
+use crate::import::expr::{Expr, parse};
 use crate::rules_words::check_value_type;
 use crate::zones::Zone;
 
@@ -33,6 +33,8 @@ pub(crate) struct Stated {
     pub(super) value_column: Option<String>,
     value_codec: Option<ValueCodec>,
     pub(super) value_json: bool,
+    /// The columns that are asked for, once the rules of the table are known.
+    asked: Vec<String>,
 }
 
 impl Stated {
@@ -70,7 +72,32 @@ impl Stated {
             value_column: args.value.clone(),
             value_codec: args.value_type.as_ref().map(parse_value).transpose()?,
             value_json: args.value_json,
+            asked: Vec::new(),
         })
+    }
+
+    /// Whether a column of this name is asked for.
+    pub(crate) fn is_asked_for(&self, name: &str) -> bool {
+        self.asked.iter().any(|asked| asked == name)
+    }
+
+    /// Notes which columns are asked for: those that are named, in expressions too, and by the
+    /// table, which names the elements of its keys and the fields of its records.
+    pub(crate) fn settle_asked(&mut self, rules: &TableRules) {
+        let of_table = rules.fold.spec().parse::<Columns>().ok();
+        let columns = self.columns.as_ref().or(of_table.as_ref());
+        let mut asked: Vec<String> = rules.names_of_key().map(str::to_owned).collect();
+        asked.extend(self.value_column.clone());
+        asked.extend(columns.into_iter().flat_map(columns_of_fold));
+        asked.extend(self.key_columns.iter().cloned());
+        let sources = || self.sources.iter().flatten();
+        let is_name = |text: &&String| text.parse::<f64>().is_err();
+        asked.extend(sources().filter(is_name).map(|text| text.trim_matches('`').to_owned()));
+        let expressions = self.key_columns.iter().chain(sources()).filter(|text| split::is_expression(text));
+        for text in expressions.chain(&self.only) {
+            asked.extend(parse::parse(text, &self.zone).iter().flat_map(Expr::columns));
+        }
+        self.asked = asked;
     }
 
     /// The options that make rows of a file, as they are typed.
@@ -85,6 +112,9 @@ impl Stated {
         add("--value", args.value.as_deref());
         add("--where", args.only.as_deref());
         add("--zone", self.zone_name.as_deref());
+        if let Some(comment) = args.comment {
+            how.push_str(&format!(" --comment '{}'", char::from(comment)));
+        }
         if args.value_json {
             how.push_str(" --value-json");
         }
@@ -166,6 +196,24 @@ impl Stated {
             Some(columns) => rules.fold(&spec_of(columns)),
             None if self.value_json => rules.value(ValueCodec::Json),
             None => rules.value(self.value_codec.unwrap_or(ValueCodec::Utf8)),
+        }
+    }
+}
+
+/// The columns that feed a fold: those that are named, and else those with the names of its fields.
+fn columns_of_fold(columns: &Columns) -> Vec<String> {
+    let of_source = |source: &Source| match source {
+        Source::Column(name) => Some(name.clone()),
+        Source::Literal(_) => None,
+    };
+    match columns {
+        Columns::Plain(_, source) => source.iter().filter_map(of_source).collect(),
+        Columns::Record(record, sources) => {
+            let of_field = |(index, name): (usize, &str)| match sources.get(index) {
+                Some(Some(source)) => of_source(source),
+                _ => Some(name.to_owned()),
+            };
+            record.names().enumerate().filter_map(of_field).collect()
         }
     }
 }

@@ -1,35 +1,39 @@
 use std::io::{Cursor, Read};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use folddb::datum;
 
 use super::*;
 
-fn open(text: &str, format: InputFormat, header: bool) -> Rows {
+/// The rows of what a reader gives.
+fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Result<Rows, Failure> {
     let source = Source {
-        reader: Box::new(Cursor::new(text.to_owned())),
+        reader: Box::new(reader),
         name: "test".to_owned(),
         inode: None,
         bytes_total: None,
-        bytes_read: Arc::new(AtomicU64::new(0)),
+        bytes_read: Arc::default(),
         packed: None,
         is_packed: false,
         kept: None,
+        comment: None,
     };
-    let nulls = ["NA".to_owned()];
-    Rows::open(
-        source,
-        &How {
-            format,
-            pattern: None,
-            delimiter: None,
-            header: Some(header),
-            is_asked_for: &|_| false,
-            nulls: &nulls,
-        },
-    )
-    .unwrap()
+    let how = How {
+        format,
+        pattern: None,
+        delimiter: None,
+        quote: Some(b'"'),
+        comment: None,
+        header: Some(header),
+        words: None,
+        is_asked_for: &|_| false,
+        nulls: &["NA".to_owned()],
+    };
+    Rows::open(source, &how)
+}
+
+fn open(text: &str, format: InputFormat, header: bool) -> Rows {
+    of(Cursor::new(text.to_owned()), format, header).unwrap()
 }
 
 /// Line, and the field or what is wrong, of each row.
@@ -67,6 +71,30 @@ fn the_mark_that_a_file_of_json_lines_begins_with_is_no_part_of_its_first_row() 
 }
 
 #[test]
+fn the_mark_is_skipped_in_the_first_piece_of_a_file_of_lines_and_in_no_other() {
+    let rows = open("\u{feff}a b\n", InputFormat::Spaces, false);
+    let template = rows.template();
+    for (begins, wanted) in [(true, "x"), (false, "\u{feff}x")] {
+        let mut piece = template.rows("\u{feff}x y\n".as_bytes().to_vec(), begins, true);
+        assert_eq!(read(&mut piece, "c1"), [(1, Ok(wanted.to_owned()))]);
+    }
+    let marked = "\u{feff}Oct 11 22:14:15 box su[230]: failed\n";
+    let mut rows = open(marked, InputFormat::Syslog, true);
+    assert_eq!(read(&mut rows, "time"), [(1, Ok("Oct 11 22:14:15".to_owned()))]);
+    assert_eq!(rows.mark().map(|mark| mark.content.bytes), Some(marked.len() as u64));
+}
+
+#[test]
+fn columns_of_words_may_be_known_before() {
+    let mut rows = open("Filesystem  Used Mounted on\n/dev   7 /my disk\n", InputFormat::Spaces, true);
+    assert_eq!(read(&mut rows, "Mounted on"), [(2, Ok("/my disk".to_owned()))]);
+    assert_eq!(rows.words().map(<[String]>::len), Some(3));
+    let mut listing =
+        open("total 4\n-rw-r--r-- 1 a b 3 Nov 1 06:00 x y\ntotal 9\n", InputFormat::Spaces, false);
+    assert_eq!(read(&mut listing, "c9").len(), 1, "totals are passed over");
+}
+
+#[test]
 fn columns_without_a_header_are_numbered() {
     let mut rows = open("1\tx\n2\ty\n", InputFormat::Tsv, false);
     assert_eq!(read(&mut rows, "c2"), [(1, Ok("x".to_owned())), (2, Ok("y".to_owned()))]);
@@ -86,10 +114,10 @@ fn columns_that_stand_twice_are_numbered_and_another_delimiter_is_found() {
     assert!(matches!(rows.advance(), Ok(Next::Row)));
     assert_eq!(slots.map(|slot| rows.field(slot).unwrap().unwrap().into_owned()), ["1", "2", "3"]);
     assert_eq!(rows.notes().len(), 3, "{:?}", rows.notes());
-    assert_eq!(other_delimiter("a,b;c"), None);
-    assert_eq!(other_delimiter("\"a,b\"|c"), Some(b'|'));
-    assert_eq!(other_delimiter("a\tb"), Some(b'\t'));
-    assert_eq!(other_delimiter("a"), None);
+    assert_eq!(other_delimiter("a,b;c", Some(b'\"')), None);
+    assert_eq!(other_delimiter("\"a,b\"|c", Some(b'\"')), Some(b'|'));
+    assert_eq!(other_delimiter("a\tb", Some(b'\"')), Some(b'\t'));
+    assert_eq!(other_delimiter("a", Some(b'\"')), None);
 }
 
 #[test]
@@ -148,27 +176,7 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
         found.iter().map(|(line, row)| (*line, row.is_ok())).collect::<Vec<_>>(),
         [(1, false), (2, true), (3, true)]
     );
-    let source = Source {
-        reader: Box::new(Cursor::new("a,\"b\n1,2\n")),
-        name: "test".to_owned(),
-        inode: None,
-        bytes_total: None,
-        bytes_read: Arc::default(),
-        packed: None,
-        is_packed: false,
-        kept: None,
-    };
-    let Err(refused) = Rows::open(
-        source,
-        &How {
-            format: InputFormat::Csv,
-            pattern: None,
-            delimiter: None,
-            header: Some(true),
-            is_asked_for: &|_| false,
-            nulls: &[],
-        },
-    ) else {
+    let Err(refused) = of(Cursor::new("a,\"b\n1,2\n"), InputFormat::Csv, true) else {
         panic!("it is refused")
     };
     assert_eq!(
@@ -181,28 +189,8 @@ fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
 #[test]
 fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
     let rest = std::io::BufReader::new(std::io::repeat(b'x').take(ROW_BYTES_MAX as u64 * 2));
-    let source = Source {
-        reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest).chain(Cursor::new("\n3,4\n"))),
-        name: "test".to_owned(),
-        inode: None,
-        bytes_total: None,
-        bytes_read: Arc::default(),
-        packed: None,
-        is_packed: false,
-        kept: None,
-    };
-    let mut rows = Rows::open(
-        source,
-        &How {
-            format: InputFormat::Csv,
-            pattern: None,
-            delimiter: None,
-            header: Some(true),
-            is_asked_for: &|_| false,
-            nulls: &[],
-        },
-    )
-    .unwrap();
+    let reader = Cursor::new("a,b\n1,2\n\"").chain(rest).chain(Cursor::new("\n3,4\n"));
+    let mut rows = of(reader, InputFormat::Csv, true).unwrap();
     let found = read(&mut rows, "b");
     assert_eq!(
         found.iter().map(|(line, row)| (*line, row.is_ok())).collect::<Vec<_>>(),

@@ -112,14 +112,30 @@ fn the_elements_of_an_array_are_lines() {
     assert_eq!(read(b"[2013-01-01] text\n".to_vec()).unwrap(), "[2013-01-01] text\n");
 }
 
+/// What is said of a file of which nothing else is known.
+fn told(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    other_kind(head).or_else(|| other_text(head))
+}
+
+#[test]
+fn texts_of_another_kind_are_told_from_other_files() {
+    for text in [&b"<?xml version=\"1.0\"?><a/>"[..], b"---\nk,n\n", b"{\n", b"\x01\x02\xff\0\xfe,"] {
+        assert_eq!(other_kind(text), None, "{text:?}");
+        assert!(other_text(text).is_some(), "{text:?}");
+    }
+    for packed in [zstd("---\n"), bzip2("---\n"), gzip("---\n")] {
+        assert_eq!(other_text(&packed), None);
+    }
+}
+
 #[test]
 fn other_kinds_of_files_are_named() {
-    assert_eq!(other_kind(b"PAR1\x15\x04").unwrap().0, "a Parquet file");
-    assert_eq!(other_kind(b"PAR1,PAR2\n1,2\n"), None);
+    assert_eq!(told(b"PAR1\x15\x04").unwrap().0, "a Parquet file");
+    assert_eq!(told(b"PAR1,PAR2\n1,2\n"), None);
     assert_eq!(read(b"BZh,n\n".to_vec()).unwrap(), "BZh,n\n");
-    assert_eq!(other_kind(b"k,n\n"), None);
+    assert_eq!(told(b"k,n\n"), None);
     for pack in [zstd, bzip2, gzip] {
-        assert_eq!(other_kind(&pack("k,n\n1,2\n")), None);
+        assert_eq!(told(&pack("k,n\n1,2\n")), None);
     }
     for (head, what) in [
         (&b"ORC\x0a\x05\x00"[..], "an ORC file"),
@@ -137,9 +153,9 @@ fn other_kinds_of_files_are_named() {
         (b"{\n  \"rows\": [", "an object of JSON on many lines"),
         (b"\x01\x02\xff\0\xfe,", "a file of another kind"),
     ] {
-        assert_eq!(other_kind(head).unwrap().0, what, "{head:?}");
+        assert_eq!(told(head).unwrap().0, what, "{head:?}");
     }
     for head in [&b"ORC,PNG\n1,2\n"[..], b"GIF89,n\n", b"<k>,n\n", b"---,n\n", b"{\"k\":1}\n", b"k\0,n\n"] {
-        assert_eq!(other_kind(head), None, "{head:?}");
+        assert_eq!(told(head), None, "{head:?}");
     }
 }

@@ -24,7 +24,7 @@ fn marks_are_where_a_search_finds_them_at_each_length() {
     let text: Vec<u8> = bytes.map(|byte| if byte < 128 { kinds[byte as usize % 10] } else { byte }).collect();
     for delimiter in [b',', b'\t', 0xff, 0] {
         for len in (0..200).chain([1_000, 4_000]) {
-            let mut marks = Marks::of(delimiter);
+            let mut marks = Marks::of(Dialect::of(delimiter));
             assert_eq!(all(&mut marks, &text[..len]), searched(&text[..len], delimiter), "{len} bytes");
         }
     }
@@ -32,7 +32,7 @@ fn marks_are_where_a_search_finds_them_at_each_length() {
 
 #[test]
 fn a_place_may_be_before_the_last_one() {
-    let (text, mut marks) = ([b','; 200], Marks::of(b','));
+    let (text, mut marks) = ([b','; 200], Marks::of(Dialect::of(b',')));
     for at in [0, 199, 3, 64, 63, 128, 127] {
         assert_eq!(marks.next(&text, at), Some(at));
     }
@@ -42,7 +42,7 @@ fn a_place_may_be_before_the_last_one() {
 
 #[test]
 fn what_is_known_of_another_text_is_forgotten() {
-    let mut marks = Marks::of(b',');
+    let mut marks = Marks::of(Dialect::of(b','));
     assert_eq!(marks.next(b"a,b", 0), Some(1));
     marks.forget();
     assert_eq!(marks.next(b"ab,", 0), Some(2));

@@ -1,0 +1,32 @@
+//! What is between the fields of a delimited text, and around some of them.
+
+/// What is around fields where nothing else is said.
+pub(crate) const USUAL_QUOTE: u8 = b'"';
+
+/// What is between fields, and around some of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: u8,
+    /// None: no sign is a quote.
+    pub(crate) quote: Option<u8>,
+    /// Lines that begin with it, where a record would, are passed over.
+    pub(crate) comment: Option<u8>,
+}
+
+impl Dialect {
+    /// Fields between these, in the usual quotes.
+    #[cfg(test)]
+    pub(crate) fn of(delimiter: u8) -> Dialect {
+        Dialect { delimiter, quote: Some(USUAL_QUOTE), comment: None }
+    }
+
+    /// Whether this byte ends a field that is in no quotes.
+    pub(crate) fn is_end(self, byte: u8) -> bool {
+        byte == self.delimiter || is_line_end(byte)
+    }
+}
+
+/// Whether this byte ends a record, alone or with another one.
+pub(crate) fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
