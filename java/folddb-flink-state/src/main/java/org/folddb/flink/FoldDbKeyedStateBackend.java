@@ -473,7 +473,8 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             @Nonnull CheckpointStreamFactory streams,
             @Nonnull CheckpointOptions options)
             throws Exception {
-        if (isIncremental) {
+        // A savepoint that comes here is a native one: a canonical one is asked for by savepoint().
+        if (isIncremental || options.getCheckpointType().isSavepoint()) {
             return run(
                     "incremental snapshot of a FoldDB store",
                     new IncrementalSnapshots<K>(

@@ -36,6 +36,7 @@ import org.apache.flink.runtime.state.IncrementalRemoteKeyedStateHandle;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
 import org.apache.flink.runtime.state.KeyGroupedInternalPriorityQueue;
+import org.apache.flink.runtime.state.KeyGroupsStateHandle;
 import org.apache.flink.runtime.state.KeyedStateHandle;
 import org.apache.flink.runtime.state.PlaceholderStreamStateHandle;
 import org.apache.flink.runtime.state.SharedStateRegistryImpl;
@@ -294,6 +295,33 @@ class IncrementalTest {
             job.check(List.of(restored));
             restored.dispose();
         }
+    }
+
+    /** The option is about checkpoints: it does not change what a native savepoint is. */
+    @Test
+    void nativeSavepointsAreFilesOfTheStoreWithoutIncrementalCheckpointsToo() throws Exception {
+        Configuration configuration = new Configuration();
+        configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, false);
+        configuration.set(FoldDbOptions.LOCAL_DIRECTORY, local.toString());
+        FoldDbStateBackend full =
+                new FoldDbStateBackend().configure(configuration, getClass().getClassLoader());
+        AbstractKeyedStateBackend<Integer> backend = Backends.open(full);
+        Job job = new Job();
+        job.write(3_000, List.of(backend));
+        IncrementalRemoteKeyedStateHandle savepoint =
+                Backends.incremental(backend, 1, SavepointType.savepoint(SavepointFormatType.NATIVE));
+        assertEquals(0, placeholders(savepoint));
+        backend.dispose();
+        AbstractKeyedStateBackend<Integer> restored = Backends.open(full, savepoint);
+        job.check(List.of(restored));
+        job.write(1_000, List.of(restored));
+        KeyedStateHandle checkpoint = Backends.checkpoint(restored);
+        assertTrue(checkpoint instanceof KeyGroupsStateHandle, checkpoint.toString());
+        restored.dispose();
+        AbstractKeyedStateBackend<Integer> again = open(checkpoint);
+        job.check(List.of(again));
+        again.dispose();
+        assertNoLeftovers(0);
     }
 
     /** The number of a key group takes one byte or two. */
