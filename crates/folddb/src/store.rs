@@ -523,6 +523,20 @@ impl Store {
     pub fn close(self) -> Result<()> {
         self.open.shut_down(true, Arc::strong_count(&self.open) == 1)
     }
+
+    /// Closes the store and leaves in memory what is there: no run is written, and merges stop where
+    /// they are. The log is written to its end and synced, so nothing that was committed is lost,
+    /// and the next opening replays it. For a store whose directory goes next, or whose process
+    /// must end at once. Other clones and handles fail from now on.
+    ///
+    /// Dropping the last clone does the same, but tells of no error.
+    ///
+    /// # Errors
+    /// A failed write or sync of the log; everything acknowledged is still there at the next
+    /// opening, as far as the durability of its commit goes.
+    pub fn close_without_flush(self) -> Result<()> {
+        self.open.shut_down(false, Arc::strong_count(&self.open) == 1)
+    }
 }
 
 impl Open {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{drain, fresh, manual};
-use folddb::{Durability, ErrorKind, Options, Rules, Store, WriteOp};
+use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, WriteOp};
 
 #[test]
 fn folds_are_blind_and_read_as_their_sum() {
@@ -115,6 +115,57 @@ fn what_was_written_is_there_after_reopening_with_and_without_close() {
             store.close().unwrap();
         }
     }
+}
+
+#[test]
+fn closing_without_a_flush_writes_no_run_and_the_log_has_every_row() {
+    for durability in [Durability::Buffered, Durability::Process, Durability::Sync] {
+        for background in [BackgroundWork::Manual, BackgroundWork::Threads] {
+            let (dir, store) = fresh(Options::default().background(background));
+            let path = store.path().to_owned();
+            let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+            table.fold(&0, &1).unwrap();
+            store.flush().unwrap();
+            for n in 0..1000u64 {
+                let mut batch = store.batch();
+                batch.fold(&table, &(n % 100), &n).delete(&table, &200);
+                batch.commit(durability).unwrap();
+            }
+            let before = runs_of(&path);
+            let last = store.last_seq();
+            store.clone().close_without_flush().unwrap();
+            assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
+            store.close_without_flush().unwrap(); // a second time does nothing
+            assert_eq!(runs_of(&path), before, "{durability:?}, {background:?}");
+
+            let store = Store::open(&path, manual()).unwrap();
+            assert_eq!(store.last_seq(), last, "{durability:?}, {background:?}");
+            assert!(store.stats().memory.memtable_bytes > 0, "the log was replayed into memory");
+            let rows: Vec<(u64, u64)> = store
+                .open_table::<u64, u64>("t")
+                .unwrap()
+                .scan()
+                .into_iter()
+                .map(|row| row.unwrap())
+                .collect();
+            let expected = |key: u64| (0..1000).filter(|n| n % 100 == key).sum::<u64>() + u64::from(key == 0);
+            assert_eq!(rows, (0..100).map(|key| (key, expected(key))).collect::<Vec<_>>());
+            drop((store, dir));
+        }
+    }
+}
+
+/// The files of a store that are parts of runs, and their lengths.
+fn runs_of(path: &std::path::Path) -> Vec<(String, u64)> {
+    let mut runs: Vec<_> = std::fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len()))
+        .filter(|(name, _)| name.ends_with(".part"))
+        .collect();
+    runs.sort();
+    assert!(!runs.is_empty(), "{}", path.display());
+    runs
 }
 
 #[test]

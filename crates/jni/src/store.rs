@@ -67,6 +67,20 @@ pub extern "system" fn Java_org_folddb_Native_close<'local>(
     });
 }
 
+/// Closes a store without writing its memtables, and ends the handle in either case.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_folddb_Native_closeWithoutFlush<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    store: i64,
+) {
+    guard(env, |_| {
+        let object = handles::get::<StoreObject>(store)?;
+        handles::end(store);
+        Ok(object.0.clone().close_without_flush()?)
+    });
+}
+
 /// Ends a handle of any kind; one that is over is ignored.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_folddb_Native_release<'local>(

@@ -268,4 +268,16 @@ public final class FoldDb implements AutoCloseable {
             Native.close(number);
         }
     }
+
+    /**
+     * Closes the store without writing its memtables, which the next opening replays from the log;
+     * nothing that was committed is lost. For a store whose directory is removed next. A second time
+     * does nothing, as after {@link #close}.
+     */
+    public void closeWithoutFlush() {
+        long number = handle.take();
+        if (number != 0) {
+            Native.closeWithoutFlush(number);
+        }
+    }
 }

@@ -17,6 +17,8 @@ final class Native {
 
     static native void close(long store);
 
+    static native void closeWithoutFlush(long store);
+
     static native void release(long handle);
 
     static native long shared(long bytes);

@@ -3,13 +3,19 @@ package org.folddb;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -52,6 +58,39 @@ class TableTest {
         assertNull(table.get(bytes("k")));
         table.putIfAbsent(bytes("k"), bytes("d"));
         assertEquals("d", text(table.get(bytes("k"))));
+    }
+
+    @Test
+    void closingWithoutAFlushLeavesTheRowsToTheLog() throws IOException {
+        table.put(bytes("a"), bytes("1"));
+        db.flush();
+        List<String> before = parts();
+        for (int round = 0; round < 100; round++) {
+            db.batch().fold(table, bytes("k" + round % 10), bytes("" + round)).commit();
+        }
+        table.delete(bytes("a"));
+        db.closeWithoutFlush();
+        db.closeWithoutFlush();
+        db.close();
+        assertEquals(before, parts());
+        FoldDbException over = assertThrows(FoldDbException.class, () -> table.get(bytes("a")));
+        assertEquals(FoldDbException.Kind.Closed, over.kind());
+
+        db = FoldDb.open(folder.resolve("store"), new Options());
+        table = db.table("lists");
+        assertNull(table.get(bytes("a")));
+        assertEquals("7,17,27,37,47,57,67,77,87,97", text(table.get(bytes("k7"))));
+        db.close(); // which flushes, so that the comparison above can fail
+        assertNotEquals(before, parts());
+    }
+
+    private List<String> parts() throws IOException {
+        try (Stream<Path> files = Files.list(folder.resolve("store"))) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(name -> name.endsWith(".part"))
+                    .sorted()
+                    .collect(Collectors.toList());
+        }
     }
 
     @Test

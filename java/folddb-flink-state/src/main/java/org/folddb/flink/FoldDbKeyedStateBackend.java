@@ -132,7 +132,8 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         /** Closes the store, and removes its files. */
         void close() {
             logFigures();
-            IOUtils.closeQuietly(db);
+            // What must last is in checkpoints: memtables would be written to be deleted.
+            IOUtils.closeQuietly(db::closeWithoutFlush);
             try {
                 FileUtils.deleteDirectory(directory);
             } catch (IOException failure) {
