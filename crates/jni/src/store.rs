@@ -166,6 +166,19 @@ pub extern "system" fn Java_org_folddb_Native_stats<'local>(
     })
 }
 
+/// What is wrong with a store that is open, and what to do.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_folddb_Native_doctor<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    store: i64,
+) -> JObjectArray<'local, JString<'local>> {
+    guard(env, |env| {
+        let advice = handles::get::<StoreObject>(store)?.0.doctor()?;
+        array(env, &advice.iter().map(ToString::to_string).collect::<Vec<_>>())
+    })
+}
+
 /// Takes a snapshot.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_folddb_Native_snapshot<'local>(

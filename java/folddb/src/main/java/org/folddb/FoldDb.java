@@ -205,6 +205,16 @@ public final class FoldDb implements AutoCloseable {
     }
 
     /**
+     * What is wrong with the store, most severe first, with what it costs and what to do. It reads
+     * no files.
+     *
+     * @return the advice, each of three lines; empty where there is none
+     */
+    public List<String> doctor() {
+        return List.of(Native.doctor(handle.get()));
+    }
+
+    /**
      * Adds a backup of the store, as it is now, to a folder for backups. Writes and reads continue.
      *
      * @param to the folder, which is created where nothing is there

@@ -37,6 +37,8 @@ final class Native {
 
     static native String[] stats(long store);
 
+    static native String[] doctor(long store);
+
     static native long snapshot(long store);
 
     static native long table(long store, String name, String rules, int mode);

@@ -98,6 +98,9 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
 
         final UploadedFiles uploaded = new UploadedFiles();
 
+        /** What reports on the store; null if nothing does. */
+        StoreReports reports;
+
         Opened(FoldDb db, File directory, OpaqueMemoryResource<SharedMemory> memory) {
             this.db = db;
             this.directory = directory;
@@ -131,6 +134,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
 
         /** Closes the store, and removes its files. */
         void close() {
+            IOUtils.closeQuietly(reports);
             logFigures();
             // What must last is in checkpoints: memtables would be written to be deleted.
             IOUtils.closeQuietly(db::closeWithoutFlush);

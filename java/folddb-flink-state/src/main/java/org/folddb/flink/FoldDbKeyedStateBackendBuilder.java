@@ -2,6 +2,7 @@ package org.folddb.flink;
 
 import java.io.File;
 import java.io.IOException;
+import java.time.Duration;
 import javax.annotation.Nonnull;
 import org.apache.flink.core.fs.CloseableRegistry;
 import org.apache.flink.metrics.MetricGroup;
@@ -27,6 +28,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
     private final OpaqueMemoryResource<SharedMemory> memory;
     private final FoldDbOptions.Adding aggregating;
     private final boolean isIncremental;
+    private final Duration reportInterval;
     private final CloseableRegistry cancelRegistry;
     private final MetricGroup metrics;
     private final LocalRecoveryConfig localRecovery;
@@ -40,7 +42,8 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
             Options options,
             OpaqueMemoryResource<SharedMemory> memory,
             FoldDbOptions.Adding aggregating,
-            boolean isIncremental) {
+            boolean isIncremental,
+            Duration reportInterval) {
         super(
                 parameters.getKvStateRegistry(),
                 parameters.getKeySerializer(),
@@ -59,6 +62,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
         this.memory = memory;
         this.aggregating = aggregating;
         this.isIncremental = isIncremental;
+        this.reportInterval = reportInterval;
         this.cancelRegistry = parameters.getCancelStreamRegistry();
         this.metrics = parameters.getMetricGroup();
         this.localRecovery = parameters.getEnv().getTaskStateManager().createLocalRecoveryConfig();
@@ -84,6 +88,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
             }
             StoreMetrics.register(
                     metrics, opened.db, memory == null ? null : memory.getResourceHandle());
+            opened.reports = StoreReports.start(opened.db, reportInterval);
             return new FoldDbKeyedStateBackend<>(
                     kvStateRegistry,
                     keySerializerProvider.currentSchemaSerializer(),

@@ -1,5 +1,6 @@
 package org.folddb.flink;
 
+import java.time.Duration;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.ConfigOptions;
 import org.apache.flink.configuration.MemorySize;
@@ -43,6 +44,15 @@ public final class FoldDbOptions {
                                     + " shown that the merge of the function agrees with its add;"
                                     + " BLIND adds blind from the first on; READING reads before each"
                                     + " add, as other backends do.");
+
+    /** How often the log says how a store is. */
+    public static final ConfigOption<Duration> REPORT_INTERVAL =
+            ConfigOptions.key("state.backend.folddb.report-interval")
+                    .durationType()
+                    .defaultValue(Duration.ZERO)
+                    .withDescription(
+                            "How often the log of a task manager has, at INFO, the figures of each"
+                                    + " store and the advice of its doctor. Zero is never.");
 
     /** How an aggregating state adds. */
     public enum Adding {

@@ -2,6 +2,7 @@ package org.folddb.flink;
 
 import java.io.File;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.UUID;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.IllegalConfigurationException;
@@ -48,6 +49,9 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
     /** Whether checkpoints share files. */
     private boolean isIncremental = CheckpointingOptions.INCREMENTAL_CHECKPOINTS.defaultValue();
 
+    /** How often the log says how a store is; zero for never. */
+    private Duration reportInterval = FoldDbOptions.REPORT_INTERVAL.defaultValue();
+
     /** A backend with every default. */
     public FoldDbStateBackend() {}
 
@@ -63,6 +67,8 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
         configured.aggregating = config.getOptional(FoldDbOptions.AGGREGATING).orElse(aggregating);
         configured.isIncremental =
                 config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(isIncremental);
+        configured.reportInterval =
+                config.getOptional(FoldDbOptions.REPORT_INTERVAL).orElse(reportInterval);
         configured.latencyTrackingConfigBuilder = latencyTrackingConfigBuilder.configure(config);
         configured.sizeTrackingConfigBuilder = sizeTrackingConfigBuilder.configure(config);
         if (configured.localDirectory != null && !new File(configured.localDirectory).isAbsolute()) {
@@ -108,7 +114,8 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
                         options,
                         shared,
                         aggregating,
-                        isIncremental)
+                        isIncremental,
+                        reportInterval)
                 .build();
     }
 
