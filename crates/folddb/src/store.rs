@@ -524,10 +524,10 @@ impl Store {
         self.open.shut_down(true, Arc::strong_count(&self.open) == 1)
     }
 
-    /// Closes the store and leaves in memory what is there: no run is written, and merges stop where
-    /// they are. The log is written to its end and synced, so nothing that was committed is lost,
-    /// and the next opening replays it. For a store whose directory goes next, or whose process
-    /// must end at once. Other clones and handles fail from now on.
+    /// Closes the store without writing what is in memory: there is no new run, and merges stop
+    /// where they are. The log is written to its end and synced, so nothing that was committed is
+    /// lost, and the next opening replays it. For a store whose directory goes next, or whose
+    /// process must end at once. Other clones and handles fail from now on.
     ///
     /// Dropping the last clone does the same, but tells of no error.
     ///
