@@ -111,6 +111,8 @@ pub enum Action {
     SyncLater(bool),
     /// Closes the store and opens it again.
     Close,
+    /// Closes the store without a flush, and opens it again.
+    CloseWithoutFlush,
     /// Drops the store without closing it, and opens it again.
     Abandon,
     /// Opens the store for reading only, compares, and opens it for writing again.

@@ -65,6 +65,7 @@ pub struct Report {
 enum Ending {
     Close,
     CloseByTwo,
+    CloseWithoutFlush,
     Drop,
 }
 
@@ -79,7 +80,8 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Report, String> {
     let mut report = Report::default();
     drop(Store::create(dir, Options::default()).map_err(|error| failed(format!("{error:?}")))?);
     for round in 0..plan.rounds {
-        let ending = *chance.pick(&[Ending::Close, Ending::CloseByTwo, Ending::Drop]);
+        let ending =
+            *chance.pick(&[Ending::Close, Ending::CloseByTwo, Ending::CloseWithoutFlush, Ending::Drop]);
         let (options, background) = options(plan, &mut chance);
         let played = play(dir, options, background, ending, &ledger, plan, &mut chance, &mut report);
         played.map_err(|what| failed(format!("round {round}, {background:?}, {ending:?}: {what}")))?;
@@ -215,17 +217,18 @@ fn note_figures(world: &World<'_>, report: &mut Report) {
 fn end(world: &World<'_>, ending: Ending) {
     world.closing.store(true, Ordering::SeqCst);
     let take = || world.store.read().clone();
-    let close = |store: Option<Store>| {
-        if let Some(Err(error)) = store.map(Store::close) {
+    let note = |closed: Option<folddb::Result<()>>| {
+        if let Some(Err(error)) = closed {
             world.note_trouble(format!("closing: {error:?}"));
         }
     };
     match ending {
-        Ending::Close => close(take()),
+        Ending::Close => note(take().map(Store::close)),
         Ending::CloseByTwo => std::thread::scope(|scope| {
-            scope.spawn(|| close(take()));
-            close(take());
+            scope.spawn(|| note(take().map(Store::close)));
+            note(take().map(Store::close));
         }),
+        Ending::CloseWithoutFlush => note(take().map(Store::close_without_flush)),
         // An actor that uses it at this moment has the last handle, and drops it amid the others.
         Ending::Drop => drop(world.store.write().take()),
     }

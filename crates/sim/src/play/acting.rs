@@ -1,5 +1,7 @@
 //! Plays the actions of a program, one by one.
 
+use folddb::Store;
+
 use crate::compare::{Outcome, same};
 use crate::play::player::{Disagreement, Player};
 use crate::program::{Action, Program};
@@ -90,7 +92,8 @@ impl Player {
                 self.makes_durable("sync", synced)
             }
             Action::SyncLater(waits) => self.sync_later(*waits),
-            Action::Close => self.close(),
+            Action::Close => self.close(Store::close),
+            Action::CloseWithoutFlush => self.close(Store::close_without_flush),
             Action::Abandon => self.abandon(),
             Action::LookOnly => self.look_only(),
             Action::Background(work) => self.step_of(*work),

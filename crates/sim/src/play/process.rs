@@ -294,11 +294,12 @@ impl Player {
         }
     }
 
-    pub(super) fn close(&mut self) -> Outcome {
+    /// Closes the store in one way or another, both of which make all that was committed durable.
+    pub(super) fn close(&mut self, close: impl FnOnce(Store) -> folddb::Result<()>) -> Outcome {
         self.let_go();
         let store = self.store.take().ok_or("the store is not open")?;
         let stats = store.stats();
-        let closed = store.close();
+        let closed = close(store);
         self.heard.has_all_of(&stats)?;
         self.makes_durable("close", closed)?;
         self.reopen()

@@ -205,7 +205,8 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         }
         92 => Action::Sync,
         93..=94 => Action::Close,
-        95..=96 => Action::Abandon,
+        95 => Action::Abandon,
+        96 => Action::CloseWithoutFlush,
         97 => Action::LookOnly,
         98 => Action::Drop(slot(chance)),
         _ => Action::Create(slot(chance), shape(chance)),
