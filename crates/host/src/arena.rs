@@ -10,8 +10,8 @@
 //! made together with its arena and cannot be cloned; and an arena that is begun anew is held by
 //! nobody else.
 //!
-//! This is the third module with `unsafe`, beside `mapped.rs` and `forks.rs`: a compiler cannot see
-//! that the two parts of the buffer are apart. Under Miri: `.ci/races miri`.
+//! One of the modules with `unsafe`: a compiler cannot see that the two parts of the buffer are
+//! apart. Under Miri: `.ci/races miri`.
 
 use std::cell::UnsafeCell;
 use std::fmt;

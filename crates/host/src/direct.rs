@@ -1,4 +1,4 @@
-//! Reads that bypass the page cache (`O_DIRECT`), for values that are read once and should evict
+//! Reads that bypass the page cache (`O_DIRECT` on Linux), for values that are read once and should evict
 //! nothing.
 //!
 //! The system accepts such reads only at whole sectors, into aligned memory. So each goes through a
@@ -8,12 +8,12 @@
 //! Made by `real.rs`.
 
 use std::cell::RefCell;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::files::ReadFile;
+use crate::system;
 
 /// Offsets and lengths of reads are multiples of this: a page. No sector is longer.
 const ALIGN: usize = 4096;
@@ -36,16 +36,7 @@ impl DirectRead {
     /// # Errors
     /// `InvalidInput` or `Unsupported` if the file system has no such reads; any failed call.
     pub(crate) fn open(path: &Path) -> io::Result<DirectRead> {
-        #[cfg(target_os = "linux")]
-        {
-            let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
-            Ok(DirectRead { file: OpenOptions::new().read(true).custom_flags(flags).open(path)? })
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = path;
-            Err(io::ErrorKind::Unsupported.into())
-        }
+        Ok(DirectRead { file: system::open_direct(path)? })
     }
 
     /// Fills the front of `buf` from `offset`, and returns how many bytes: fewer than requested
@@ -58,7 +49,7 @@ impl DirectRead {
         }
         let at = buffer.as_ptr().align_offset(ALIGN);
         let aligned = &mut buffer[at..at + len];
-        let got = self.file.read_at(aligned, offset - skip as u64)?;
+        let got = system::read_at(&self.file, aligned, offset - skip as u64)?;
         let front = aligned[..got].get(skip..).unwrap_or(&[]);
         let taken = front.len().min(buf.len());
         buf[..taken].copy_from_slice(&front[..taken]);

@@ -8,7 +8,6 @@
 //! in one directory are plain UTF-8.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,6 +111,14 @@ pub enum LockMode {
     Shared,
 }
 
+/// What the system knows an open file by: a file descriptor, or on Windows a handle.
+#[cfg(unix)]
+pub type SystemHandle<'a> = std::os::fd::BorrowedFd<'a>;
+
+/// What the system knows an open file by: a handle, or on Unix a file descriptor.
+#[cfg(windows)]
+pub type SystemHandle<'a> = std::os::windows::io::BorrowedHandle<'a>;
+
 /// A file to read at random. Reads never go through a memory map.
 pub trait ReadFile: Send + Sync {
     /// Fills `buf` from `offset`; `UnexpectedEof` if the file ends first.
@@ -127,9 +134,9 @@ pub trait ReadFile: Send + Sync {
         None
     }
 
-    /// The file descriptor, for callers that pass it to the operating system instead of reading;
-    /// none in a simulated world.
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
+    /// What the operating system knows the file by, for callers that pass it to the system instead
+    /// of reading; none in a simulated world.
+    fn handle(&self) -> Option<SystemHandle<'_>> {
         None
     }
 

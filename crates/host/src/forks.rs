@@ -10,18 +10,19 @@
 //!
 //! Looking costs a load, where asking for the number of the process is a system call. It takes no
 //! lock, and needs no handler that runs at a fork. A child of `vfork` shares the memory, and the
-//! mark, until it runs another program. A system without such pages (before Linux 4.14) is asked
-//! for the number of the process each time.
+//! mark, until it runs another program. A system without such pages (before Linux 4.14, macOS) is
+//! asked for the number of the process each time, and so is Windows, which has no forks.
 //!
-//! This is the second module with `unsafe`, beside `mapped.rs`: the page, and looking at it.
+//! The page is in `forks/page.rs`.
 
 use std::io;
 use std::path::Path;
-use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use page::Page;
+
+#[cfg(target_os = "linux")]
+mod page;
 
 use crate::Host;
 use crate::files::{AppendFile, AppendMode, FileLock, Files, LockMode, ReadFile, WriteFile};
@@ -34,7 +35,7 @@ pub struct ForkMark {
 }
 
 impl ForkMark {
-    /// A mark of this process. Where there is no memory for a page, it costs more to look at.
+    /// A mark of this process. Where there is no page, or no memory for one, it costs more to look at.
     pub fn new() -> ForkMark {
         ForkMark { page: Page::map().ok(), process: std::process::id() }
     }
@@ -43,7 +44,7 @@ impl ForkMark {
     #[inline]
     pub fn is_forked(&self) -> bool {
         match &self.page {
-            Some(page) => page.word().load(Ordering::Relaxed) == 0,
+            Some(page) => page.is_cleared(),
             None => self.process != std::process::id(),
         }
     }
@@ -61,53 +62,22 @@ impl Default for ForkMark {
     }
 }
 
-/// What is mapped: the system takes whole pages, of any size.
-const PAGE_BYTES: usize = size_of::<AtomicU32>();
+/// The page of a system that clears none: there is never one.
+#[cfg(not(target_os = "linux"))]
+mod page {
+    use std::io;
 
-/// A page of memory that begins with 1, and is cleared in a forked child.
-#[derive(Debug)]
-struct Page(NonNull<AtomicU32>);
+    #[derive(Debug)]
+    pub(super) enum Page {}
 
-// SAFETY: a map belongs to the process, not to a thread, and the word in it is atomic.
-// Tested by `threads_look_at_one_mark`.
-#[allow(unsafe_code)]
-unsafe impl Send for Page {}
+    impl Page {
+        pub(super) fn map() -> io::Result<Page> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
 
-// SAFETY: as above: all that is done through a reference is an atomic load.
-// Tested by `threads_look_at_one_mark`.
-#[allow(unsafe_code)]
-unsafe impl Sync for Page {}
-
-impl Page {
-    #[allow(unsafe_code)]
-    fn map() -> io::Result<Page> {
-        let (anywhere, access) = (ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
-        // SAFETY: the address is null, so the system picks one that holds nothing else.
-        // Tested by `a_mark_tells_a_child_from_its_parent`.
-        let base = unsafe { mm::mmap_anonymous(anywhere, PAGE_BYTES, access, MapFlags::PRIVATE)? };
-        let page = Page(NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?);
-        // SAFETY: the range is exactly this live map; the advice changes no byte of it here.
-        // Tested by `a_mark_tells_a_child_from_its_parent`.
-        unsafe { mm::madvise(base, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
-        page.word().store(1, Ordering::Relaxed);
-        Ok(page)
-    }
-
-    #[inline]
-    #[allow(unsafe_code)]
-    fn word(&self) -> &AtomicU32 {
-        // SAFETY: the map is live, readable and writable as long as `self` is; it begins at a page,
-        // so the word is aligned, and any bytes are one. Tested by `threads_look_at_one_mark`.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Page {
-    #[allow(unsafe_code)]
-    fn drop(&mut self) {
-        // SAFETY: the range is exactly what `map` got, and no reference into it outlives `self`.
-        // Tested by `a_mark_tells_a_child_from_its_parent`.
-        let _ = unsafe { mm::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
+        pub(super) fn is_cleared(&self) -> bool {
+            match *self {}
+        }
     }
 }
 
@@ -208,5 +178,6 @@ impl Files for Guarded {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests;

@@ -5,14 +5,16 @@
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
 //! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs` (maps, locked memory), `forks.rs` and `heap.rs`
+#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs`, `forks.rs`, `heap.rs` and `system/`
 
 pub mod files;
 pub mod chance;
 pub mod sync;
 pub mod arena;
 pub mod clock;
+#[cfg(target_os = "linux")]
 mod mapped;
+mod system;
 mod direct;
 pub mod resident;
 pub mod real;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 
 pub use chance::Chance;
 pub use clock::Clock;
-pub use files::{AppendFile, AppendMode, AppendSync, Files, LockMode, ReadFile, WriteFile};
+pub use files::{AppendFile, AppendMode, AppendSync, Files, LockMode, ReadFile, SystemHandle, WriteFile};
 
 /// The world that a store lives in.
 #[derive(Clone)]

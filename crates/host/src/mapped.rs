@@ -23,9 +23,10 @@
 //! system sync that range of the file, with the metadata that is needed to read it, however its
 //! pages became dirty.
 //!
-//! One of two modules with `unsafe`, beside `forks.rs`: the raw map, and at the end the two calls
-//! by which `resident.rs` keeps memory from being swapped out. Nothing is ever read through the
-//! map, and no reference to mapped memory is made, only raw copies into it.
+//! One of the modules with `unsafe`: the raw map. Nothing is ever read through the map, and no
+//! reference to mapped memory is made, only raw copies into it.
+//!
+//! Linux alone has it: see `system.rs`.
 
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::fs::File;
@@ -362,23 +363,6 @@ fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
     // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
     let _ = unsafe { rustix::mm::munmap(base, len) };
     synced.map_err(io::Error::from)
-}
-
-/// Keeps the pages of `item` from being swapped out, until [`let_swap`].
-#[allow(unsafe_code)]
-pub(crate) fn keep_from_swap<T>(item: &T) -> io::Result<()> {
-    // SAFETY: the range is exactly this live value; locking it changes no byte of it and no right
-    // to it. Tested by `what_is_kept_from_swap_counts_as_locked`.
-    unsafe { rustix::mm::mlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) }
-        .map_err(io::Error::from)
-}
-
-/// Undoes [`keep_from_swap`]. If that fails, the memory stays locked, which does no harm.
-#[allow(unsafe_code)]
-pub(crate) fn let_swap<T>(item: &T) {
-    // SAFETY: the range is exactly this live value; unlocking it changes no byte of it and no right
-    // to it. Tested by `what_is_kept_from_swap_counts_as_locked`.
-    let _ = unsafe { rustix::mm::munlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) };
 }
 
 #[cfg(test)]

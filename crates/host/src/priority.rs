@@ -1,7 +1,9 @@
-//! The priority of threads, as the system's nice values.
+//! The priority of threads, as Linux's nice values.
 //!
 //! Best effort: where the system refuses, or knows nice values of processes only, a thread stays
 //! what it is. A thread without privileges cannot go back.
+
+use crate::system;
 
 /// Most steps by which a priority may be lowered.
 pub const NICE_MAX: u8 = 19;
@@ -10,8 +12,8 @@ pub const NICE_MAX: u8 = 19;
 pub fn lower(steps: u8) {
     let steps = i32::from(steps.min(NICE_MAX));
     // In a build for schedules all threads are one, which runs the test.
-    if cfg!(all(target_os = "linux", not(folddb_schedules))) && steps > 0 {
-        let _ = rustix::process::nice(steps);
+    if cfg!(not(folddb_schedules)) && steps > 0 {
+        system::lower_thread(steps);
     }
 }
 

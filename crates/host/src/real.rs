@@ -1,4 +1,5 @@
-//! The operating system's files, through the standard library and `rustix`.
+//! The operating system's files, through the standard library and `system.rs`, which holds what
+//! differs between systems.
 //!
 //! Every call does what its trait in `files.rs` says and nothing else: no retry, no cache, no
 //! buffer of its own. The writer of a run gathers blocks before it appends. Segments of the log
@@ -7,18 +8,14 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::num::NonZeroU64;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Advice, FallocateFlags};
-use rustix::io::Errno;
-
 use crate::direct::DirectRead;
-use crate::files::{AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile};
-use crate::mapped::{MappedAppend, NARROW_WINDOW_BYTES, WINDOW_BYTES, maps_are_safe};
+use crate::files::{
+    AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, SystemHandle, WriteFile,
+};
+use crate::system::{self, Hint, Space};
 
 /// The operating system's files.
 #[derive(Debug, Default)]
@@ -54,17 +51,16 @@ impl Files for RealFiles {
     ) -> io::Result<Box<dyn AppendFile>> {
         // Read access too: a shared map that is written to needs it.
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let space = preallocate(&file, len_bytes).inspect_err(|_| {
+        let space = system::preallocate(&file, len_bytes).inspect_err(|_| {
             // An empty or half-allocated file is useless. Its number is never used again.
             let _ = fs::remove_file(path);
         })?;
-        let may_map = space == Space::Reserved && maps_are_safe(&file);
-        Ok(match mode {
-            AppendMode::Mapped if may_map => Box::new(MappedAppend::new(file, len_bytes, WINDOW_BYTES)),
-            AppendMode::MappedNarrow if may_map => {
-                Box::new(MappedAppend::new(file, len_bytes, NARROW_WINDOW_BYTES))
-            }
-            _ => Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes }),
+        let written = |file| -> Box<dyn AppendFile> {
+            Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes })
+        };
+        Ok(match space {
+            Space::Reserved => system::append_mapped(file, len_bytes, mode).unwrap_or_else(written),
+            Space::LengthOnly => written(file),
         })
     }
 
@@ -98,11 +94,11 @@ impl Files for RealFiles {
     }
 
     fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        OpenOptions::new().write(true).open(path)?.write_all_at(bytes, offset)
+        system::write_all_at(&OpenOptions::new().write(true).open(path)?, bytes, offset)
     }
 
     fn sync_file(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_data()
+        system::sync_file(path)
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
@@ -114,7 +110,7 @@ impl Files for RealFiles {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        File::open(dir)?.sync_all()
+        system::sync_dir(dir)
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
@@ -122,8 +118,7 @@ impl Files for RealFiles {
     }
 
     fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        let facts = rustix::fs::statvfs(dir)?;
-        Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+        system::space_free_bytes(dir)
     }
 
     // Facts of the file system do not tell: after an error, ext4 refuses writes without its flag.
@@ -199,34 +194,27 @@ struct RealRead {
 impl ReadFile for RealRead {
     #[inline]
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buf, offset)
+        system::read_exact_at(&self.file, buf, offset)
     }
 
     fn len_bytes(&self) -> io::Result<u64> {
         self.file.metadata().map(|facts| facts.len())
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.file.as_fd())
+    fn handle(&self) -> Option<SystemHandle<'_>> {
+        Some(system::handle_of(&self.file))
     }
 
     fn expect_scattered(&self) {
-        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Random);
+        system::advise(&self.file, 0, 0, Hint::Scattered);
     }
 
     fn will_need(&self, offset: u64, len_bytes: u64) {
-        advise(&self.file, offset, len_bytes, Advice::WillNeed);
+        system::advise(&self.file, offset, len_bytes, Hint::WillNeed);
     }
 
     fn wont_need(&self, offset: u64, len_bytes: u64) {
-        advise(&self.file, offset, len_bytes, Advice::DontNeed);
-    }
-}
-
-/// Gives a hint. A length of zero would mean «to the end» to the system, so it is not passed on.
-fn advise(file: &File, offset: u64, len_bytes: u64, advice: Advice) {
-    if let Some(len) = NonZeroU64::new(len_bytes) {
-        let _ = rustix::fs::fadvise(file, offset, Some(len), advice);
+        system::advise(&self.file, offset, len_bytes, Hint::WontNeed);
     }
 }
 
@@ -245,9 +233,7 @@ impl WriteFile for RealWrite {
     }
 
     fn start_writeback(&mut self) {
-        // On Linux DONTNEED first starts to write the dirty pages of the range, and does not wait;
-        // pages that are being written are kept. So over new bytes it is `sync_file_range(WRITE)`.
-        advise(&self.file, self.sent, self.end - self.sent, Advice::DontNeed);
+        system::advise(&self.file, self.sent, self.end - self.sent, Hint::WontNeed);
         self.sent = self.end;
     }
 
@@ -256,31 +242,7 @@ impl WriteFile for RealWrite {
     }
 }
 
-/// What a preallocation got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Space {
-    /// Blocks of its own: no later write within the length can fail for lack of space.
-    Reserved,
-    /// Only the length. A write may still find the disk full, so no map may be written through.
-    LengthOnly,
-}
-
-/// Gives the file its length, with space reserved if the file system can.
-fn preallocate(file: &File, len_bytes: u64) -> io::Result<Space> {
-    loop {
-        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len_bytes) {
-            Ok(()) => return Ok(Space::Reserved),
-            Err(Errno::INTR) => continue,
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                file.set_len(len_bytes)?;
-                return Ok(Space::LengthOnly);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Appends with one `pwrite` each.
+/// Appends with one call of the system each.
 struct WrittenAppend {
     file: Arc<WrittenSync>,
     end: u64,
@@ -296,7 +258,7 @@ impl AppendFile for WrittenAppend {
         if bytes.len() as u64 > self.len_bytes - self.end {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.file.file.write_all_at(bytes, self.end)?;
+        system::write_all_at(&self.file.file, bytes, self.end)?;
         self.end += bytes.len() as u64;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Memory that should stay resident: a value that the system may be asked not to swap out.
 //!
-//! This is best effort: if the system refuses (see `ulimit -l`), the memory can be used anyway, and
+//! This is best effort: if the system refuses (see `ulimit -l`) or cannot (Windows), the memory can be used anyway, and
 //! [`Resident::is_locked`] says whether it is locked. The system locks whole pages, with everything
 //! else on them, and unlocks them the same way. An owner of many such neighboring values therefore
 //! frees all of them at once.
@@ -10,7 +10,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::mapped::{keep_from_swap, let_swap};
+use crate::system::{keep_from_swap, let_swap};
 
 /// See the top of this file.
 #[derive(Debug)]

@@ -1,14 +1,13 @@
 //! An open file of any kind that holds values: it reads what a pointer, or a slot of a hashed
 //! table, leads to.
 
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace, error};
-use folddb_host::{Files, ReadFile};
+use folddb_host::{Files, ReadFile, SystemHandle};
 use folddb_layout::file_name::FileName;
 use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
@@ -197,9 +196,9 @@ impl ValueFile {
         }
     }
 
-    /// See [`ReadFile::fd`].
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file().and_then(ReadFile::fd)
+    /// See [`ReadFile::handle`].
+    pub fn handle(&self) -> Option<SystemHandle<'_>> {
+        self.file().and_then(ReadFile::handle)
     }
 
     /// See [`ReadFile::will_need`].

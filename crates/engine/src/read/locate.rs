@@ -9,7 +9,6 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -149,8 +148,16 @@ impl FilePiece {
     /// The handle of the file that the store reads through, shared by all readers: for calls that
     /// take an offset, as `sendfile` and `pread` do. None if the store bypasses the page cache, or
     /// in a simulated world: see [`FilePiece::open`].
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file.fd()
+    #[cfg(unix)]
+    pub fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.file.handle()
+    }
+
+    /// The handle of the file that the store reads through, shared by all readers: for calls that
+    /// take an offset, as `TransmitFile` does. None in a simulated world: see [`FilePiece::open`].
+    #[cfg(windows)]
+    pub fn handle(&self) -> Option<std::os::windows::io::BorrowedHandle<'_>> {
+        self.file.handle()
     }
 
     /// The file, reopened and positioned at the piece.
@@ -175,7 +182,7 @@ impl FilePiece {
     }
 
     fn write_to(&self, to: &mut impl Write) -> io::Result<()> {
-        let copied = match self.fd() {
+        let copied = match self.file.handle() {
             Some(_) => io::copy(&mut io::Read::take(self.open()?, self.len_bytes), to)?,
             None => self.copy_to(to)?,
         };

@@ -22,7 +22,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +30,7 @@ use folddb_base::{Error, ErrorKind};
 use folddb_host::files::FileLock;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use folddb_host::{AppendFile, AppendMode, Files, LockMode, ReadFile, WriteFile};
+use folddb_host::{AppendFile, AppendMode, Files, LockMode, ReadFile, SystemHandle, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
@@ -136,8 +135,8 @@ impl ReadFile for HeldFile {
         is_taken.then(|| refresh("the writer has cut off its end"))
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file.fd()
+    fn handle(&self) -> Option<SystemHandle<'_>> {
+        self.file.handle()
     }
 
     fn expect_scattered(&self) {

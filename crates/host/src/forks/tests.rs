@@ -7,7 +7,7 @@ use super::*;
 
 /// What a forked child writes.
 #[allow(unsafe_code)]
-fn in_child(work: impl FnOnce(&mut PipeWriter)) -> Vec<u8> {
+pub(super) fn in_child(work: impl FnOnce(&mut PipeWriter)) -> Vec<u8> {
     let (mut reading, mut writing) = std::io::pipe().expect("a pipe");
     // SAFETY: the child takes no lock that another thread of this process may hold: it looks at
     // marks and files, and ends at once. Waiting takes a number and may get no status.
