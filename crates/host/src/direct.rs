@@ -1,5 +1,5 @@
-//! Reads that bypass the page cache (`O_DIRECT` on Linux), for values that are read once and should evict
-//! nothing.
+//! Reads that bypass the page cache (`O_DIRECT` on Linux), for values that are read once and should
+//! evict nothing.
 //!
 //! The system accepts such reads only at whole sectors, into aligned memory. So each goes through a
 //! buffer of the thread, from an aligned offset, and the requested bytes are copied out. The system

@@ -35,7 +35,8 @@ pub struct ForkMark {
 }
 
 impl ForkMark {
-    /// A mark of this process. Where there is no page, or no memory for one, it costs more to look at.
+    /// A mark of this process. Where there is no page, or no memory for one, it costs more to look
+    /// at.
     pub fn new() -> ForkMark {
         ForkMark { page: Page::map().ok(), process: std::process::id() }
     }

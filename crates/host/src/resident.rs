@@ -1,9 +1,9 @@
 //! Memory that should stay resident: a value that the system may be asked not to swap out.
 //!
-//! This is best effort: if the system refuses (see `ulimit -l`) or cannot (Windows), the memory can be used anyway, and
-//! [`Resident::is_locked`] says whether it is locked. The system locks whole pages, with everything
-//! else on them, and unlocks them the same way. An owner of many such neighboring values therefore
-//! frees all of them at once.
+//! This is best effort: if the system refuses (see `ulimit -l`) or cannot (Windows), the memory can
+//! be used anyway, and [`Resident::is_locked`] says whether it is locked. The system locks whole
+//! pages, with everything else on them, and unlocks them the same way. An owner of many such
+//! neighboring values therefore frees all of them at once.
 //!
 //! Used by the index of hashed tables (crate `folddb-hash`): a user may want that no look-up waits
 //! for a swapped page.

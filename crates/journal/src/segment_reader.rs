@@ -65,7 +65,8 @@ impl SegmentReader {
     pub(crate) fn end_at(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<()> {
         let whole = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
         self.len_bytes = whole.min(header.offset_of(lsn.min(header.next_lsn())));
-        self.window.truncate(self.len_bytes.saturating_sub(self.window_offset) as usize);
+        let whole = self.len_bytes.saturating_sub(self.window_offset).min(self.window.len() as u64);
+        self.window.truncate(whole as usize);
         Ok(())
     }
 

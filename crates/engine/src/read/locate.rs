@@ -194,7 +194,7 @@ impl FilePiece {
         let mut buf = vec![0; self.len_bytes.min(256 << 10) as usize];
         let mut at = 0;
         while at < self.len_bytes {
-            let now = buf.len().min((self.len_bytes - at) as usize);
+            let now = (self.len_bytes - at).min(buf.len() as u64) as usize; // the rest may be beyond `usize`
             self.read_exact_at(at, &mut buf[..now])?;
             to.write_all(&buf[..now])?;
             at += now as u64;
