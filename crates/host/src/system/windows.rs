@@ -1,10 +1,9 @@
 //! What is different on Windows. **Compiled by `.ci/portable`, and never run on Windows.**
 //!
-//! Three things rest on the system more than elsewhere. Names: NTFS writes changes of names to its
-//! own log, in order, but no call waits until they are durable, so after a power cut a store may be
-//! what it was before its last files were named ([`sync_dir`]). Locks: only the lock file is
-//! locked, so whoever removes it lets a second writer in. And files that are open can be renamed
-//! and removed, as the store does while readers have them, from Windows 10 1809 on.
+//! Three things are less than elsewhere. Names: no call waits until the name of a file is durable
+//! ([`sync_dir`]), so nothing is promised of power cuts. Locks: only the lock file is locked, so
+//! whoever removes it lets a second writer in. And files that are open can be renamed and removed,
+//! as the store does while readers have them, only from Windows 10 1809 on.
 //!
 //! One of the modules with `unsafe`: the call that tells how much space is free.
 
