@@ -18,8 +18,8 @@
 //! The last two rows are in `heap.rs` and `forks.rs`, the map is in `mapped.rs`. Where a system
 //! lacks something, its function says so: it returns `Unsupported`, or is a hint that does nothing.
 //!
-//! **Linux is run by all tests. macOS and Windows are compiled by `.ci/portable`**, and the head of
-//! their files says what of them was ever run.
+//! **Linux is run by all tests. macOS and Windows were never run**: `.ci/portable` compiles them
+//! where it can, and docs/LIMITS.md says what was seen to compile.
 
 #[cfg(unix)]
 mod unix;

@@ -1,5 +1,5 @@
-//! What is different on macOS. **Compiled by `.ci/portable`, and never run**: no machine with macOS
-//! has seen it. `unix.rs` says how files are synced there (`F_FULLFSYNC`).
+//! What is different on macOS. **Never run**: no machine with macOS has seen it; `.ci/portable`
+//! compiles it where it can. `unix.rs` says how files are synced there (`F_FULLFSYNC`).
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! What Linux and macOS have in common, through the standard library and `rustix`.
 //!
-//! Run on Linux by all tests. On macOS it is compiled and was never run; what is different there is
-//! in `macos.rs`, but for two facts. `F_FULLFSYNC`: where `fsync` of macOS leaves bytes in the
+//! Run on Linux by all tests. On macOS it was never run; what is different there is in
+//! `macos.rs`, but for two facts. `F_FULLFSYNC`: where `fsync` of macOS leaves bytes in the
 //! cache of the disk, [`File::sync_data`] and [`File::sync_all`] of the standard library ask for
 //! `F_FULLFSYNC`, so nothing special is called here. And `flock`, which [`File::try_lock`] takes,
 //! also takes directories there.

@@ -1,4 +1,4 @@
-//! What is different on Windows. **Compiled by `.ci/portable`, and never run on Windows.**
+//! What is different on Windows. **Compiled by `.ci/portable`, and never run.**
 //!
 //! Three things are less than elsewhere. Names: no call waits until the name of a file is durable
 //! ([`sync_dir`]), so nothing is promised of power cuts. Locks: only the lock file is locked, so
