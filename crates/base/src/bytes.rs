@@ -58,6 +58,9 @@ pub enum Malformed {
     Order,
     /// The bytes appear intact, but are in another version of the format.
     Version,
+    /// The bytes appear intact, but reading them needs a feature with which this library was not
+    /// built.
+    Feature,
 }
 
 impl std::fmt::Display for Malformed {
@@ -71,6 +74,10 @@ impl std::fmt::Display for Malformed {
             Malformed::Checksum => "the checksum does not match",
             Malformed::Order => "numbers do not agree or are out of order",
             Malformed::Version => "it is of another version than this one reads",
+            Malformed::Feature => {
+                "it is not damaged, but compressed by LZ4 or zstd: that needs the feature `lz4` or \
+                 `zstd` of folddb, which is off"
+            }
         })
     }
 }

@@ -76,6 +76,7 @@
 //! | `json` | on | values of types that serde knows ([`Json`]), and `serde_json::Value` |
 //! | `bitmap` | on | the fold `bitmap`, and its type |
 //! | `lz4` | on | tables whose blocks are compressed ([`Rules::lz4`]) |
+//! | `zstd` | off | tables whose blocks are compressed by zstd ([`Rules::bottom_compression`]); it is written in C |
 //! | `testing` | off | `Options::host`: a simulated world |
 //!
 //! A table that needs a disabled feature is refused, by name. JSON as text, the folds of JSON and

@@ -232,6 +232,20 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
+    /// How the blocks of the bottom run are compressed, if not as those of all others. Most data
+    /// are there, and are rewritten least: so `Compression::Zstd` costs little there, while what
+    /// was just written stays fast to read. None by default.
+    ///
+    /// ```
+    /// use folddb::Rules;
+    /// use folddb::table_rules::Compression;
+    /// let rules = Rules::sorted::<String, String>().bottom_compression(Some(Compression::Lz4));
+    /// ```
+    pub fn bottom_compression(mut self, compression: Option<Compression>) -> Self {
+        self.rules = self.rules.bottom_compression(compression);
+        self
+    }
+
     /// Filter bits a key. Default 10 (1 % false positives), 0 for none.
     pub fn filter_bits(mut self, bits: u8) -> Self {
         self.rules = self.rules.filter_bits(bits);

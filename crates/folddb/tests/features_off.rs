@@ -46,6 +46,14 @@ fn a_table_is_made_or_the_feature_is_named_that_it_needs() {
         (true, said) => assert_eq!(said, None),
         (false, said) => assert!(said.unwrap().contains("needs the feature `lz4` of folddb")),
     }
+    let zstd = TableRules::new(KeyCodec::Utf8).compression(Compression::Zstd);
+    let below = TableRules::new(KeyCodec::Utf8).bottom_compression(Some(Compression::Zstd));
+    for said in [created(zstd), created(below)] {
+        match (cfg!(feature = "zstd"), said) {
+            (true, said) => assert_eq!(said, None),
+            (false, said) => assert!(said.unwrap().contains("needs the feature `zstd` of folddb")),
+        }
+    }
     let json = TableRules::new(KeyCodec::Utf8).fold("json-merge");
     assert_eq!(created(json), None, "text of JSON needs no feature");
 }

@@ -6,6 +6,7 @@
 //! passes the comparison, or says that the keys are in the order of their bytes.
 
 mod lz4;
+mod zstd;
 mod trailer;
 mod columns;
 mod generic;

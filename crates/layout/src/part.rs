@@ -32,19 +32,25 @@ pub const FOOTER_BYTES: usize = 64;
 /// The version of part files without summaries.
 pub const PART_VERSION: u32 = 1;
 
-/// The version of part files with summaries, and the newest that this code reads.
+/// The version of part files with summaries.
 pub const PART_VERSION_SUMMARIES: u32 = 2;
+
+/// The version of part files whose blocks may be compressed by zstd, with or without summaries; and
+/// the newest that this code reads.
+pub const PART_VERSION_ZSTD: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"FoldPart";
 
 /// The end of a part file.
 ///
 /// ```text
-///    0 magic "FoldPart"        8 version u32: 1, and 2 with summaries        12 reserved u32
+///    0 magic "FoldPart"        8 version u32, see below                     12 reserved u32
 ///   16 file number u64        24 file length u64, the footer included
 ///   32 top index: offset u64, length u32            44 meta: offset u64, length u32
 ///   56 reserved u32           60 checksum u32 of the 60 bytes before, seeded with number and offset
 /// ```
+///
+/// The version is 3 if blocks may be compressed by zstd, else 2 if there are summaries, else 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
     /// The version of the file.
@@ -108,7 +114,7 @@ impl Footer {
             return Err(Malformed::Tag.into());
         }
         let version = reader.u32()?;
-        if version > PART_VERSION_SUMMARIES {
+        if version > PART_VERSION_ZSTD {
             return Err(FooterFault::Newer(version));
         }
         let reserved = reader.u32()?;

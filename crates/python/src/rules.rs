@@ -55,6 +55,9 @@ fn set(rules: TableRules, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Tabl
         "head" => rules.head(value.str()?.to_cow()?.parse::<HeadRule>().map_err(refused)?),
         "index" => indexes(rules, value)?,
         "compression" => rules.compression(text(value)?.parse::<Compression>().map_err(refused)?),
+        "bottom_compression" => {
+            rules.bottom_compression(Some(text(value)?.parse::<Compression>().map_err(refused)?))
+        }
         "value_placement" => rules.value_placement(text(value)?.parse::<ValuePlacement>().map_err(refused)?),
         "block_bytes" => rules.block_bytes(value.extract().map_err(|_| wrong())?),
         "filter_bits" => rules.filter_bits(value.extract().map_err(|_| wrong())?),

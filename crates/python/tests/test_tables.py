@@ -257,6 +257,7 @@ def test_every_rule_is_an_argument_and_is_stored_as_the_page_says(store):
         "keep": [(3, "versions:3"), (timedelta(days=3), "window:3d"), ("forever", "forever"), ("window:90s", "window:90s")],
         "head": [("first:4", "first:4"), ("json:/a", "json:/a")],
         "compression": [("lz4", "lz4")],
+        "bottom_compression": [("lz4", "lz4"), ("none", "none")],
         "block_bytes": [(4096, "4096")],
         "filter_bits": [(12, "12")],
         "summaries": [(True, "on")],

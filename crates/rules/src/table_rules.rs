@@ -9,7 +9,8 @@
 //!   rules 1                      the version of the form
 //!   archive_log=on               its log is archived, so that its runs can be rebuilt; only when given
 //!   block_bytes=8192             the lines are sorted by name; values with %XX for what is not printable ASCII
-//!   compression=none             none lz4
+//!   bottom_compression=zstd      only when given; as compression
+//!   compression=none             none lz4 zstd
 //!   delete=never                 never equal:BYTES named:NAME
 //!   expire=by-write              never by-write or a time, see time.rs; only when given
 //!   filter_bits=10

@@ -13,10 +13,12 @@ use folddb_base::bytes::Malformed;
 use folddb_base::checksum::place_seed;
 use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
 use folddb_host::{Files, ReadFile};
-use folddb_layout::block::{Block, BlockCursor, Place};
+use folddb_layout::block::{Block, BlockCursor, Compression, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, SummariesAt, TopIndex};
+use folddb_layout::part::{
+    FOOTER_BYTES, Footer, FooterFault, Meta, PART_VERSION_ZSTD, PartFacts, SummariesAt, TopIndex,
+};
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_rules::KeyOrder;
 
@@ -439,6 +441,14 @@ impl Frame {
                 format!("{} is a part of format version {version}", path.display()),
             ),
         })?;
+        if footer.version == PART_VERSION_ZSTD && !Compression::Zstd.is_available() {
+            let message = format!(
+                "{} has blocks that are compressed by zstd: that needs the feature `zstd` of folddb, \
+                 which is off",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::RulesMismatch, message));
+        }
         let meta = read_piece(file, path, footer.meta)?;
         let meta = Meta::open(&meta, place_seed(number.0, footer.meta.offset), file_bytes)
             .map_err(|fault| error::corrupt(path, footer.meta.offset, fault))?;

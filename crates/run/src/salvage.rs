@@ -17,7 +17,7 @@ use folddb_base::bytes::Reader;
 use folddb_base::checksum::{GrowingHash, place_seed};
 use folddb_base::{FileNumber, OpKind, Seq};
 use folddb_host::ReadFile;
-use folddb_layout::block::{BODY_BYTES_MAX, Block, BlockCursor, Encoding, Place, TRAILER_BYTES};
+use folddb_layout::block::{BODY_BYTES_MAX, Block, BlockCursor, Compression, Encoding, Place, TRAILER_BYTES};
 
 use crate::verify::{Fault, Inspect, KeySpan};
 
@@ -122,5 +122,5 @@ fn next_piece(file: &dyn ReadFile, search: &Search<'_>, offset: u64) -> std::io:
 
 /// Encoding and compression of a trailer.
 fn may_end_a_block(tags: &[u8]) -> bool {
-    Encoding::from_u8(tags[0]).is_ok_and(Encoding::is_block) && tags[1] <= 1
+    Encoding::from_u8(tags[0]).is_ok_and(Encoding::is_block) && tags[1] <= Compression::Zstd as u8
 }

@@ -26,8 +26,8 @@ use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
 use folddb_layout::part::{
-    FOOTER_BYTES, Footer, Meta, PART_VERSION, PART_VERSION_SUMMARIES, PartFacts, StampFacts, SummariesAt,
-    TopIndex,
+    FOOTER_BYTES, Footer, Meta, PART_VERSION, PART_VERSION_SUMMARIES, PART_VERSION_ZSTD, PartFacts,
+    StampFacts, SummariesAt, TopIndex,
 };
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
@@ -431,7 +431,11 @@ impl PartWriter {
         data_bytes: u64,
         (liveness, summaries, leading): (Option<Place>, Option<SummariesAt>, Vec<u8>),
     ) -> Result<()> {
-        let version = if summaries.is_some() { PART_VERSION_SUMMARIES } else { PART_VERSION };
+        let version = match (self.options.compression, &summaries) {
+            (Compression::Zstd, _) => PART_VERSION_ZSTD,
+            (_, Some(_)) => PART_VERSION_SUMMARIES,
+            (_, None) => PART_VERSION,
+        };
         let (offset, start) = (self.offset(), self.out.len());
         top.put(&mut self.out, place_seed(self.number.0, offset));
         let top_index = self.place_from(offset, start)?;

@@ -22,6 +22,7 @@
 //!   fixtures/v6/settled/         as in v2, with the rule `archive_log=on`, which said `log=forever` before
 //!   fixtures/v7/closed/          as in v1, with filters that know leading elements of tuples
 //!   fixtures/v8/altered/         tables whose rules were altered, in a snapshot of the manifest and in edits after it
+//!   fixtures/v9/compressed/      blocks compressed by zstd and LZ4, at the bottom, above it, and before an alteration
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb::maintenance::{BackupOptions, RestoreOptions};
+use folddb::table_rules::Compression;
 use folddb::{Durability, Error, Keep, Options, Result, Rules, Store};
 use folddb_host::Host;
 
@@ -57,8 +59,19 @@ pub fn options() -> Options {
 }
 
 /// The fixtures by name: each is a store or a place for backups, with its known contents.
-pub const NAMES: [&str; 10] =
-    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting", "restored", "altered"];
+pub const NAMES: [&str; 11] = [
+    "closed",
+    "unclosed",
+    "backup",
+    "settled",
+    "died",
+    "sealed",
+    "copied",
+    "lasting",
+    "restored",
+    "altered",
+    "compressed",
+];
 
 /// Writes one of the fixtures into an existing directory that does not have it.
 ///
@@ -76,6 +89,7 @@ pub fn write(dir: &Path, name: &str) -> Result<()> {
         "lasting" => varied::lasting(dir),
         "restored" => restored(dir),
         "altered" => altered(dir),
+        "compressed" => compressed(dir),
         _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
     }
 }
@@ -159,6 +173,35 @@ fn altered(dir: &Path) -> Result<()> {
     dump(&store, &dir.join("altered.dump"))?;
     std::mem::forget(store); // as a process that dies leaves it
     Ok(())
+}
+
+fn compressed(dir: &Path) -> Result<()> {
+    let store = Store::create(dir.join("compressed"), still(11))?;
+    write_numbered(&store, 1..=20)?;
+    let text = |compression, below| {
+        Rules::sorted::<String, String>().compression(compression).bottom_compression(below).block_bytes(1024)
+    };
+    let tables = [
+        store.table("zstd", text(Compression::Zstd, None).summaries(true))?,
+        store.table("zstd below", text(Compression::None, Some(Compression::Zstd)))?,
+        store.table("none below", text(Compression::Lz4, Some(Compression::None)))?,
+        store.table("no longer", text(Compression::Zstd, None))?,
+    ];
+    for round in 0..3u64 {
+        for table in &tables {
+            for i in 0..60 {
+                let value = format!("the value of {i} in round {round}, and some more, and more");
+                table.put(&format!("key {:03}", (i + round * 20) % 80), &value)?;
+            }
+        }
+        store.flush()?;
+        if round == 1 {
+            tables.iter().try_for_each(|table| table.compact().map(drop))?;
+        }
+    }
+    tables[3].alter(|rules| rules.compression(Compression::None))?;
+    dump(&store, &dir.join("compressed.dump"))?;
+    store.close()
 }
 
 fn write_numbered(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result<()> {

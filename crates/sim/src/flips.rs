@@ -79,10 +79,12 @@ fn options() -> Options {
 }
 
 pub(crate) fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
+    let back = TableRules::new(KeyCodec::Bytes).fold("append:\",\"").order("reversed").filter_bits(0);
+    let back = back.bottom_compression(Some(Compression::Zstd));
     let rules = [
         ("text", TableRules::new(KeyCodec::Utf8).compression(Compression::Lz4).block_bytes(512)),
         ("sums", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(512)),
-        ("back", TableRules::new(KeyCodec::Bytes).fold("append:\",\"").order("reversed").filter_bits(0)),
+        ("back", back),
     ];
     tables_of(store, rules)
 }

@@ -61,8 +61,10 @@ pub struct Shape {
     pub kind: Kind,
     /// How keys run.
     pub order: Order,
-    /// Whether blocks are compressed.
-    pub lz4: bool,
+    /// How blocks are compressed.
+    pub compression: Compression,
+    /// How those of the bottom run are, if not as all others.
+    pub bottom_compression: Option<Compression>,
     /// Size of a block, in bytes.
     pub block_bytes: u32,
     /// Filter bits a key.
@@ -110,7 +112,8 @@ impl Shape {
         Shape {
             kind,
             order,
-            lz4: false,
+            compression: Compression::None,
+            bottom_compression: None,
             block_bytes: 512,
             filter_bits: 10,
             separate: Some(32),
@@ -137,7 +140,7 @@ impl Shape {
         };
         let rules = rules.keep(self.keep).expire(self.expire).summaries(self.has_summaries());
         let rules = rules.archive_log(self.archives_log);
-        let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
+        let rules = rules.compression(self.compression).bottom_compression(self.bottom_compression);
         let separate = self.separate.filter(|_| self.order != Order::Hashed);
         let rules = match (self.kind, separate) {
             (Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append, separate) => {
@@ -188,10 +191,17 @@ impl Shape {
     /// Values that were in files of their own stay there, and so does the threshold.
     #[must_use]
     pub fn altered(&self, how: u8) -> Shape {
-        let [blocks, compression, filters, values] = [how % 3, how / 3 % 2, how / 6 % 3, how / 18];
+        let [blocks, compressed, filters, values] = [how % 3, how / 3 % 2, how / 6 % 3, how / 18];
+        let (compression, bottom_compression) = match (compressed, filters) {
+            (0, _) => (Compression::None, None),
+            (_, 0) => (Compression::Lz4, None),
+            (_, 1) => (Compression::Zstd, Some(Compression::None)),
+            (_, _) => (Compression::None, Some(Compression::Zstd)),
+        };
         Shape {
             block_bytes: [512, 1024, 8192][usize::from(blocks)],
-            lz4: compression == 1,
+            compression,
+            bottom_compression,
             filter_bits: [0, 10, 16][usize::from(filters)],
             separate: if values % 2 == 0 {
                 self.separate

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{RepairOptions, VerifyOptions};
+use folddb::table_rules::Compression;
 use folddb::{BackgroundWork, Durability, ErrorKind, Options, Rules, Store, Table, ValuePlacement};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head};
 use folddb_sim::numbered::Numbered;
@@ -41,8 +42,7 @@ impl Fixture {
         let dir = temp.path().join("store");
         let store = Store::create(&dir, options()).expect("the store is created");
         let numbered = Numbered::open(&store).expect("the tables are created");
-        let text =
-            store.table("text", Rules::sorted::<String, String>().lz4().block_bytes(512)).expect("a table");
+        let text = store.table("text", rules_of_text()).expect("a table");
         let mut batch = store.batch();
         for i in 1..=BATCHES {
             numbered.fill(&mut batch, i);
@@ -78,6 +78,11 @@ impl Fixture {
     }
 }
 
+/// Blocks of both compressions: runs above the bottom by LZ4, the bottom by zstd.
+fn rules_of_text() -> Rules<String, String> {
+    Rules::sorted().lz4().bottom_compression(Some(Compression::Zstd)).block_bytes(512)
+}
+
 fn text_of(i: u64) -> Vec<(String, String)> {
     (0..4)
         .map(|n| {
@@ -98,7 +103,7 @@ fn look(dir: &Path, read_only: bool) -> Result<Result<u64, folddb::Error>, Strin
         Ok(numbered) => numbered,
         Err(error) => return Ok(Err(error)),
     };
-    let table = match store.table("text", Rules::sorted::<String, String>().lz4().block_bytes(512)) {
+    let table = match store.table("text", rules_of_text()) {
         Ok(table) => table,
         Err(error) => return Ok(Err(error)),
     };

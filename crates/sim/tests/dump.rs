@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::maintenance::{LoadOptions, LoadReport};
-use folddb::table_rules::TableRules;
+use folddb::table_rules::{Compression, TableRules};
 use folddb::{BackgroundWork, Durability, ErrorKind, Expire, Options, Store, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
@@ -123,7 +123,7 @@ fn random_stores_come_back() {
         let store = place.create("store");
         for at in 0..3 {
             let shape = Shape {
-                lz4: chance.one_in(2),
+                compression: *chance.pick(&[Compression::None, Compression::Lz4, Compression::Zstd]),
                 separate: chance.one_in(2).then_some(32),
                 ..Shape::small(*chance.pick(&kinds), *chance.pick(&orders))
             };

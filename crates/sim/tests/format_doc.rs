@@ -18,6 +18,7 @@ use document::Document;
 use folddb::codec::tuple::Element;
 use folddb::codec::{AsKey, AsValue, Key, KeyCodec};
 use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quantiles, Stats, Timed, TopK};
+use folddb::table_rules::Compression;
 use folddb::{BackgroundWork, Durability, Options, Rules, Store, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
@@ -482,6 +483,8 @@ fn a_store_is_read_back_by_the_document_alone() {
         store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").summaries(true)).expect("a table");
     let words =
         store.table("words", Rules::sorted::<String, Vec<u8>>().fold("append:,").lz4()).expect("a table");
+    let below = Rules::sorted::<String, Vec<u8>>().fold("append:;").compression(Compression::Zstd);
+    let below = store.table("below", below).expect("a table");
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("a table");
     let separated =
         store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("a table");
@@ -502,6 +505,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     drop(snapshot);
     for i in 0..2_000u64 {
         words.put_if_absent(&word(i), &format!("first {i}").into_bytes()).expect("written");
+        below.fold(&word(i), &format!("below {i}").into_bytes()).expect("written");
         gone.put(&i, &i).expect("written");
         pairs.put(&(word(i / 50), i / 10, i), &i).expect("written");
     }
@@ -533,6 +537,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     assert!(kinds.contains(&doc.constant("op.delete")), "{kinds:?}");
     let in_gone = shown(&reader, &path, &changes, table_number(&changes, "gone"));
     assert_eq!(in_gone.len(), 2_000, "a range delete stands beside the records");
+    assert_eq!(shown(&reader, &path, &changes, table_number(&changes, "below")).len(), 2_000);
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     check_blocks(&doc, &reader, &path);
     store.flush().expect("a segment that is full and durable is sealed");
@@ -635,7 +640,9 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
     let blocks: BTreeSet<(u64, u64)> = parts.iter().flat_map(|part| part.blocks.clone()).collect();
     let constant = |name| doc.constant(name);
     assert!(blocks.contains(&(constant("piece.columnar"), constant("compression.none"))), "{blocks:?}");
-    assert!(blocks.contains(&(constant("piece.generic"), constant("compression.lz4"))), "{blocks:?}");
+    for how in ["compression.none", "compression.lz4", "compression.zstd"] {
+        assert!(blocks.contains(&(constant("piece.generic"), constant(how))), "{how}: {blocks:?}");
+    }
     let seqs =
         |some: bool| parts.iter().flat_map(|part| &part.records).any(|record| record.seq.is_some() == some);
     assert!(seqs(true) && seqs(false), "blocks with seqs and without");

@@ -95,9 +95,13 @@ pub(crate) struct CreateArgs {
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,
-    /// Compress runs with LZ4
-    #[arg(long, requires = "table")]
-    pub(crate) lz4: bool,
+    /// Compress the blocks of runs: none, lz4, or zstd [default: none]
+    #[arg(long, value_name = "HOW", requires = "table")]
+    pub(crate) compression: Option<String>,
+    /// Compress the blocks of the bottom run in this way: most data are there, and are rewritten
+    /// least [default: as --compression]
+    #[arg(long, value_name = "HOW", requires = "table")]
+    pub(crate) bottom_compression: Option<String>,
     /// Bits per key of the Bloom filter, 0 for none [default: 10]
     #[arg(long, value_name = "BITS", requires = "table")]
     pub(crate) filter_bits: Option<u8>,
@@ -122,9 +126,12 @@ pub(crate) struct AlterArgs {
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,
-    /// Compress runs with LZ4, or with =off no longer
-    #[arg(long, value_name = "WHETHER", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
-    pub(crate) lz4: Option<Switch>,
+    /// Compress the blocks of runs: none, lz4, or zstd
+    #[arg(long, value_name = "HOW")]
+    pub(crate) compression: Option<String>,
+    /// Compress the blocks of the bottom run in this way
+    #[arg(long, value_name = "HOW")]
+    pub(crate) bottom_compression: Option<String>,
     /// Bits per key of the Bloom filter, 0 for none
     #[arg(long, value_name = "BITS")]
     pub(crate) filter_bits: Option<u8>,

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use folddb::table_rules::{Applies, Compression, RuleChange, TableRules};
+use folddb::table_rules::{Applies, RuleChange, TableRules};
 use folddb::{ParseError, TableStats};
 use serde_json::json;
 
@@ -77,7 +77,8 @@ fn shown(text: &str) -> &str {
 fn check_something_is_asked(args: &AlterArgs) -> Result<(), Failure> {
     let asked = [
         args.block.is_some(),
-        args.lz4.is_some(),
+        args.compression.is_some(),
+        args.bottom_compression.is_some(),
         args.filter_bits.is_some(),
         args.summaries.is_some(),
         args.separate.is_some(),
@@ -90,8 +91,8 @@ fn check_something_is_asked(args: &AlterArgs) -> Result<(), Failure> {
     if asked.contains(&true) {
         return Ok(());
     }
-    let why = "say what to alter: --block, --lz4, --filter-bits, --summaries, --separate, --value-placement, --keep, \
-               --expire, --key-names, or any rule by --rule NAME=VALUE";
+    let why = "say what to alter: --block, --compression, --bottom-compression, --filter-bits, --summaries, --separate, \
+               --value-placement, --keep, --expire, --key-names, or any rule by --rule NAME=VALUE";
     Err(Failure::Usage(why.to_owned()))
 }
 
@@ -103,8 +104,11 @@ fn altered(args: &AlterArgs, mut rules: TableRules) -> Result<TableRules, Failur
     if let Some(bytes) = args.block {
         rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
-    if let Some(lz4) = args.lz4 {
-        rules = rules.compression(if lz4 == Switch::On { Compression::Lz4 } else { Compression::None });
+    if let Some(name) = &args.compression {
+        rules = rules.compression(parsed("--compression", name)?);
+    }
+    if let Some(name) = &args.bottom_compression {
+        rules = rules.bottom_compression(Some(parsed("--bottom-compression", name)?));
     }
     if let Some(bits) = args.filter_bits {
         rules = rules.filter_bits(bits);

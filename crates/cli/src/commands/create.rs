@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use folddb::codec::ValueCodec;
 use folddb::folds::FoldSpec;
-use folddb::table_rules::{Compression, TableRules};
+use folddb::table_rules::TableRules;
 use folddb::{Datum, DynamicRules, ErrorKind, Options, ParseError, Store};
 use serde_json::json;
 
@@ -67,8 +67,11 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if args.reversed {
         rules = rules.order("reversed");
     }
-    if args.lz4 {
-        rules = rules.compression(Compression::Lz4);
+    if let Some(name) = &args.compression {
+        rules = rules.compression(parsed("--compression", name)?);
+    }
+    if let Some(name) = &args.bottom_compression {
+        rules = rules.bottom_compression(Some(parsed("--bottom-compression", name)?));
     }
     if let Some(bytes) = args.block {
         rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));

@@ -42,8 +42,9 @@ pub fn write_options(rules: &BoundRules, (keep_seqs, is_bottom, times): Shape) -
     WriteOptions {
         order: rules.order.clone(),
         block_bytes: rules.rules.block_bytes as usize,
-        compression: match rules.rules.compression {
+        compression: match rules.rules.compression_at(is_bottom) {
             RulesCompression::Lz4 => Compression::Lz4,
+            RulesCompression::Zstd => Compression::Zstd,
             _ => Compression::None,
         },
         filter_bits: u32::from(rules.rules.filter_bits),

@@ -1,3 +1,4 @@
+use folddb_base::checksum::key_hash;
 use folddb_base::stream::OwnedRecord;
 use folddb_base::{Op, OpBuf, OpKind, Record};
 use proptest::prelude::*;
@@ -164,9 +165,9 @@ proptest! {
     }
 
     #[test]
-    fn any_records_come_back(records in any_records(), keep_seqs: bool, lz4: bool, descending: bool, probe: u8) {
+    fn any_records_come_back(records in any_records(), keep_seqs: bool, how in 0..3usize, descending: bool, probe: u8) {
         let records = sorted(records, keep_seqs, descending);
-        let compression = if lz4 { Compression::Lz4 } else { Compression::None };
+        let compression = [Compression::None, Compression::Lz4, Compression::Zstd][how];
         let block = check_all_ways(&records, keep_seqs, compression);
         check_search(&records, &block, descending, &records[usize::from(probe) % records.len()].key);
         check_search(&records, &block, descending, &[probe % 4]);
@@ -363,13 +364,24 @@ fn restarts_that_point_elsewhere_are_found_by_every_walk() {
 }
 
 #[test]
-fn lz4_shrinks_what_repeats_and_leaves_the_rest() {
+fn what_repeats_shrinks_and_what_claims_too_much_is_refused() {
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        if compression.is_available() {
+            check_compression(compression);
+        }
+    }
+}
+
+fn check_compression(compression: Compression) {
     let text = b"the same words again and again and again".repeat(5);
     let records: Vec<_> =
         (0..50u64).map(|n| record(format!("k{n:03}").as_bytes(), n, Op::Set(&text))).collect();
     let plain = build(&records, false, Compression::None);
-    let small = build(&records, false, Compression::Lz4);
+    let small = build(&records, false, compression);
     assert!(small.len() * 4 < plain.len());
+    let random: Vec<u8> = (0..4000u64).map(|n| key_hash(&n.to_le_bytes()) as u8).collect();
+    let unlike = [record(b"key", 1, Op::Set(&random))];
+    assert!(build(&unlike, false, compression) == build(&unlike, false, Compression::None));
     let mut block = Block::open(plain, SEED).unwrap();
     block.refill(&small, SEED).unwrap();
     let mut cursor = BlockCursor::new(0);
@@ -377,13 +389,36 @@ fn lz4_shrinks_what_repeats_and_leaves_the_rest() {
     cursor.seek_index(&block, 49).unwrap();
     assert_eq!(cursor.record(&block).unwrap().payload, &text[..]);
 
-    // A length that cannot be is refused before anything is allocated.
-    let mut lie = u32::MAX.to_le_bytes().to_vec();
-    lie.extend_from_slice(&[0; 64]);
-    lie.extend_from_slice(&[Encoding::Generic as u8, Compression::Lz4 as u8]);
-    let checksum = folddb_base::checksum::hash32(SEED, &lie);
-    lie.extend_from_slice(&checksum.to_le_bytes());
-    assert_eq!(Block::open(lie, SEED).err(), Some(Malformed::Bounds));
+    // A length that cannot be is refused before anything is allocated; one that is not that of the
+    // body, afterwards.
+    let body = &small[..small.len() - TRAILER_BYTES];
+    let right = u32::from_le_bytes(body[..4].try_into().unwrap());
+    let longest = BODY_BYTES_MAX as u32;
+    for said in [u32::MAX, longest + 1, longest, right + 1, right - 1, 0] {
+        let mut lie = said.to_le_bytes().to_vec();
+        lie.extend_from_slice(&body[4..]);
+        assert_eq!(refusal(lie, compression), Malformed::Bounds, "{said} for {right}");
+    }
+    for cut in [4, 5, 12, body.len() - 1] {
+        assert_eq!(refusal(body[..cut].to_vec(), compression), Malformed::Bounds, "{cut}");
+    }
+}
+
+/// Why a block with this compressed body is refused.
+fn refusal(mut stored: Vec<u8>, compression: Compression) -> Malformed {
+    stored.extend_from_slice(&[Encoding::Generic as u8, compression as u8]);
+    let checksum = folddb_base::checksum::hash32(SEED, &stored);
+    stored.extend_from_slice(&checksum.to_le_bytes());
+    Block::open(stored, SEED).expect_err("it is refused")
+}
+
+#[test]
+fn a_block_that_needs_a_feature_that_is_off_is_not_called_damaged() {
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        let why = refusal(vec![1, 0, 0, 0, 0], compression);
+        let wanted = if compression.is_available() { Malformed::Bounds } else { Malformed::Feature };
+        assert_eq!(why, wanted, "{compression:?}");
+    }
 }
 
 #[test]

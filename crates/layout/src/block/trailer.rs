@@ -4,7 +4,8 @@
 //!   body, as it is or compressed       any length
 //!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta, 6 liveness,
 //!                                      7 summaries
-//!   compression      u8                0 none, 1 lz4 (the body is: raw length u32, lz4 block)
+//!   compression      u8                0 none, 1 lz4, 2 zstd; the body is then: raw length u32, and an
+//!                                      lz4 block or a zstd frame
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
 //!
@@ -14,7 +15,7 @@
 use folddb_base::bytes::{Malformed, Reader, put_u32};
 use folddb_base::checksum::hash32;
 
-use super::lz4;
+use super::{lz4, zstd};
 
 /// Bytes that follow the body of every piece.
 pub const TRAILER_BYTES: usize = 6;
@@ -84,6 +85,55 @@ pub enum Compression {
     None = 0,
     /// By LZ4, if that saves at least an eighth. Columnar bodies are never compressed.
     Lz4 = 1,
+    /// By zstd, likewise.
+    Zstd = 2,
+}
+
+impl Compression {
+    /// Whether this build of the library can do it: that is a question of its features.
+    pub fn is_available(self) -> bool {
+        match self {
+            Compression::None => true,
+            Compression::Lz4 => cfg!(feature = "lz4"),
+            Compression::Zstd => cfg!(feature = "zstd"),
+        }
+    }
+
+    fn from_u8(number: u8) -> Result<Compression, Malformed> {
+        match number {
+            0 => Ok(Compression::None),
+            1 => Ok(Compression::Lz4),
+            2 => Ok(Compression::Zstd),
+            _ => Err(Malformed::Tag),
+        }
+    }
+
+    fn compress(self, raw: &[u8], scratch: &mut Vec<u8>) -> Option<usize> {
+        match self {
+            Compression::None => None,
+            Compression::Lz4 => lz4::compress(raw, scratch),
+            Compression::Zstd => zstd::compress(raw, scratch),
+        }
+    }
+
+    fn decompress(self, compressed: &[u8], out: &mut [u8]) -> Option<usize> {
+        match self {
+            Compression::None => None,
+            Compression::Lz4 => lz4::decompress(compressed, out),
+            Compression::Zstd => zstd::decompress(compressed, out),
+        }
+    }
+
+    /// Whether `compressed` may be the form of a body of `raw_len` bytes. What claims more is
+    /// refused before memory is taken for it.
+    fn may_expand_to(self, raw_len: usize, compressed: &[u8]) -> bool {
+        match self {
+            Compression::None => raw_len == compressed.len(),
+            // LZ4 expands one byte to at most 255.
+            Compression::Lz4 => raw_len / 255 <= compressed.len(),
+            Compression::Zstd => zstd::may_expand_to(raw_len, compressed),
+        }
+    }
 }
 
 /// Closes the piece whose body is `out[start..]`. `scratch` holds compressed bytes between calls.
@@ -95,19 +145,18 @@ pub fn seal(
     seed: u64,
     scratch: &mut Vec<u8>,
 ) {
-    let compressed =
-        compression == Compression::Lz4 && encoding == Encoding::Generic && compress(out, start, scratch);
-    let compression = if compressed { Compression::Lz4 } else { Compression::None };
+    let compressed = encoding == Encoding::Generic && compress(out, start, compression, scratch);
+    let compression = if compressed { compression } else { Compression::None };
     out.extend_from_slice(&[encoding as u8, compression as u8]);
     let checksum = hash32(seed, out.get(start..).unwrap_or(&[]));
     put_u32(out, checksum);
 }
 
 /// Replaces `out[start..]` by its compressed form, if that saves enough.
-fn compress(out: &mut Vec<u8>, start: usize, scratch: &mut Vec<u8>) -> bool {
+fn compress(out: &mut Vec<u8>, start: usize, compression: Compression, scratch: &mut Vec<u8>) -> bool {
     let raw = out.get(start..).unwrap_or(&[]);
     let Ok(raw_len) = u32::try_from(raw.len()) else { return false };
-    let Some(len) = lz4::compress(raw, scratch) else { return false };
+    let Some(len) = compression.compress(raw, scratch) else { return false };
     if len + 4 > raw.len() - raw.len() / 8 {
         return false;
     }
@@ -124,7 +173,8 @@ pub struct Sealed<'a> {
     pub encoding: Encoding,
     /// The body, compressed if [`Sealed::is_compressed`].
     pub body: &'a [u8],
-    compression: Compression,
+    /// How it is compressed.
+    pub compression: Compression,
 }
 
 impl<'a> Sealed<'a> {
@@ -140,11 +190,7 @@ impl<'a> Sealed<'a> {
         if hash32(seed, &stored[..body_len + 2]) != checksum {
             return Err(Malformed::Checksum);
         }
-        let compression = match compression {
-            0 => Compression::None,
-            1 => Compression::Lz4,
-            _ => return Err(Malformed::Tag),
-        };
+        let compression = Compression::from_u8(compression)?;
         Ok(Sealed { encoding: Encoding::from_u8(encoding)?, body, compression })
     }
 
@@ -164,7 +210,8 @@ impl<'a> Sealed<'a> {
     /// Makes `out` the body without compression.
     ///
     /// # Errors
-    /// The compressed bytes are not what LZ4 writes, or not of the length they claim.
+    /// The compressed bytes are not what LZ4 or zstd writes, or not of the length they claim; or
+    /// this build of the library has not the feature that they need.
     pub fn copy_body(&self, out: &mut Vec<u8>) -> Result<(), Malformed> {
         out.clear();
         if !self.is_compressed() {
@@ -173,13 +220,15 @@ impl<'a> Sealed<'a> {
         }
         let mut reader = Reader::new(self.body);
         let raw_len = reader.u32()? as usize;
-        // LZ4 expands one byte to at most 255, so a length beyond that is refused before
-        // allocating.
-        if raw_len > BODY_BYTES_MAX || raw_len / 255 > reader.rest().len() {
+        let compressed = reader.rest();
+        if !self.compression.is_available() {
+            return Err(Malformed::Feature);
+        }
+        if raw_len > BODY_BYTES_MAX || !self.compression.may_expand_to(raw_len, compressed) {
             return Err(Malformed::Bounds);
         }
         out.resize(raw_len, 0);
-        let len = lz4::decompress(reader.rest(), out).ok_or(Malformed::Bounds)?;
+        let len = self.compression.decompress(compressed, out).ok_or(Malformed::Bounds)?;
         if len == raw_len { Ok(()) } else { Err(Malformed::Bounds) }
     }
 }

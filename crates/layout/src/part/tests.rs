@@ -25,8 +25,9 @@ fn a_footer_belongs_to_one_file() {
         assert!(Footer::read(&bytes, 12, 1000).is_err(), "byte {at}");
         bytes[at] ^= 0x20;
     }
-    bytes[8] = 3;
-    assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(3)));
+    let newer = PART_VERSION_ZSTD + 1;
+    bytes[8..12].copy_from_slice(&newer.to_le_bytes());
+    assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(newer)));
 }
 
 prop_compose! {

@@ -50,7 +50,8 @@ class _Rules(TypedDict, total=False):
     keep: Union[int, timedelta, str]
     head: str
     index: Union[Mapping[str, str], List[str], str]
-    compression: Literal["none", "lz4"]
+    compression: Literal["none", "lz4", "zstd"]
+    bottom_compression: Literal["none", "lz4", "zstd"]
     value_placement: Literal["segments", "files"]
     block_bytes: int
     filter_bits: int

@@ -42,7 +42,7 @@ fn check_error(text: &str, error: &ParseError) {
 
 /// Each type, and texts of it in the form in which they are written.
 const FORMS: [(&str, Check, &[&str]); 14] = [
-    ("Compression", check::<Compression>, &["none", "lz4"]),
+    ("Compression", check::<Compression>, &["none", "lz4", "zstd"]),
     ("Expire", check::<Expire>, &["never", "by-write", "50ms", "15m", "2w"]),
     ("FoldSpec", check::<FoldSpec>, &SPECS),
     ("HeadRule", check::<HeadRule>, &["none", "first:1024", "json:", "json:/a/b~1c", "named:mine"]),
@@ -126,7 +126,10 @@ fn a_mistake_offers_what_may_have_been_meant() {
         said::<TableKind>("hashd"),
         "there is no kind `hashd`; the choices are sorted, hashed; did you mean `hashed`?"
     );
-    assert_eq!(said::<Compression>("zstd"), "there is no compression `zstd`; the choices are none, lz4");
+    assert_eq!(
+        said::<Compression>("gzip"),
+        "there is no compression `gzip`; the choices are none, lz4, zstd"
+    );
     for (text, suggestion) in [
         (said::<ValuePlacement>("file"), "files"),
         (said::<Keep>("version:3"), "versions:3"),

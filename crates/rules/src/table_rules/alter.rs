@@ -6,7 +6,7 @@
 //!
 //! | rule | altered |
 //! |---|---|
-//! | block_bytes, compression, filter_bits, summaries | yes: merges write their parts by the new rule |
+//! | block_bytes, compression, bottom_compression, filter_bits, summaries | yes: merges write their parts by the new rule |
 //! | separate | yes, to another length: for values that are written from then on; not taken away |
 //! | value_placement | yes, for values that are written from then on |
 //! | expire | yes, to another time, for values that are written from then on; not from or to never |
@@ -189,11 +189,16 @@ impl TableRules {
     }
 
     /// The rules that may be altered, as text, by name.
-    fn alterable(&self) -> [(&'static str, String, Applies); 9] {
+    fn alterable(&self) -> [(&'static str, String, Applies); 10] {
         let separate = self.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
         let summaries = if self.summaries { "on" } else { "off" };
         [
             ("block_bytes", self.block_bytes.to_string(), Applies::ByMerges),
+            (
+                "bottom_compression",
+                self.bottom_compression.unwrap_or(self.compression).to_string(),
+                Applies::ByMerges,
+            ),
             ("compression", self.compression.to_string(), Applies::ByMerges),
             ("expire", self.expire.to_string(), Applies::ToWrites),
             ("filter_bits", self.filter_bits.to_string(), Applies::ByMerges),

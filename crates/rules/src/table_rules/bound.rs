@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind};
 
-use super::choices::{Compression, FoldName, PredicateRule, TableKind};
+use super::choices::{FoldName, PredicateRule, TableKind};
 use super::custom::Custom;
 use super::data::TableRules;
 use crate::algebra::{FoldRules, Predicate};
@@ -66,12 +66,15 @@ impl TableRules {
     }
 
     fn check_compression(&self) -> Result<(), Error> {
-        if self.compression == Compression::Lz4 && cfg!(not(feature = "lz4")) {
-            let message =
-                "its blocks are compressed by `lz4`: that needs the feature `lz4` of folddb, which is off";
-            return Err(Error::new(ErrorKind::RulesMismatch, message));
-        }
-        Ok(())
+        let asked = [Some(self.compression), self.bottom_compression];
+        let Some(lacking) = asked.into_iter().flatten().find(|asked| !asked.is_available()) else {
+            return Ok(());
+        };
+        let message = format!(
+            "its blocks are compressed by `{lacking}`: that needs the feature `{lacking}` of folddb, \
+             which is off"
+        );
+        Err(Error::new(ErrorKind::RulesMismatch, message))
     }
 
     fn bind_order(&self, custom: &Custom) -> Result<KeyOrder, Error> {

@@ -53,6 +53,9 @@ pub struct TableRules {
     pub block_bytes: u32,
     /// How blocks of runs are compressed.
     pub compression: Compression,
+    /// How blocks of the bottom run are compressed, if not as all others. Most data are there, and
+    /// are rewritten least.
+    pub bottom_compression: Option<Compression>,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
     /// Values of this many bytes and more are separated, in the value log; none if not set.
@@ -99,6 +102,7 @@ impl TableRules {
             short_circuit: PredicateRule::Never,
             block_bytes: 8192,
             compression: Compression::None,
+            bottom_compression: None,
             filter_bits: 10,
             separate: None,
             value_placement: ValuePlacement::Segments,
@@ -193,6 +197,17 @@ impl TableRules {
     pub fn compression(mut self, compression: Compression) -> TableRules {
         self.compression = compression;
         self
+    }
+
+    /// Blocks of the bottom run compressed in this way; none: as all others.
+    pub fn bottom_compression(mut self, compression: Option<Compression>) -> TableRules {
+        self.bottom_compression = compression;
+        self
+    }
+
+    /// How blocks are compressed at the bottom or above it.
+    pub fn compression_at(&self, is_bottom: bool) -> Compression {
+        self.bottom_compression.filter(|_| is_bottom).unwrap_or(self.compression)
     }
 
     /// Blocks compressed with LZ4.

@@ -31,6 +31,9 @@ impl TableRules {
         if self.archives_log {
             put("archive_log", "on");
         }
+        if let Some(compression) = self.bottom_compression {
+            put("bottom_compression", compression.name());
+        }
         put("block_bytes", &self.block_bytes.to_string());
         put("compression", self.compression.name());
         put("filter_bits", &self.filter_bits.to_string());
@@ -106,6 +109,7 @@ impl TableRules {
         fields.take("value", parsed, &mut rules.value)?;
         fields.take("block_bytes", parsed, &mut rules.block_bytes)?;
         fields.take("compression", parsed, &mut rules.compression)?;
+        fields.take("bottom_compression", |name| parsed(name).map(Some), &mut rules.bottom_compression)?;
         fields.take("filter_bits", parsed, &mut rules.filter_bits)?;
         fields.take("separate", |number| parsed(number).map(Some), &mut rules.separate)?;
         fields.take("place", parsed, &mut rules.value_placement)?; // the word of older versions

@@ -23,9 +23,10 @@ use crate::value_placement::ValuePlacement;
 const STORED: &str = "rules 1";
 
 /// The names of rules.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "archive_log",
     "block_bytes",
+    "bottom_compression",
     "compression",
     "custom_fold",
     "delete",
@@ -100,7 +101,7 @@ fn check(line: &str) -> Result<&str, ParseError> {
         "key" => check_part::<KeyCodec>(line, at, value)?,
         "value" => check_part::<ValueCodec>(line, at, value)?,
         "kind" => check_part::<TableKind>(line, at, value)?,
-        "compression" => check_part::<Compression>(line, at, value)?,
+        "bottom_compression" | "compression" => check_part::<Compression>(line, at, value)?,
         "value_placement" | "place" => check_part::<ValuePlacement>(line, at, value)?,
         "keep" => check_part::<Keep>(line, at, value)?,
         "expire" => check_part::<Expire>(line, at, value)?,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use folddb::table_rules::Compression;
 use folddb::{Expire, Keep};
 
 use super::{Edge, SEPARATE_FROM, ScanShape, TABLES, TableOp, What};
@@ -33,11 +34,13 @@ pub(super) fn shape(chance: &mut Seeded) -> Shape {
         Kind::Append,
         Kind::Brittle,
     ];
+    const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
     const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
     let drawn = Shape {
         kind: *chance.pick(&KINDS),
         order: *chance.pick(&ORDERS),
-        lz4: chance.one_in(3),
+        compression: *chance.pick(&COMPRESSIONS),
+        bottom_compression: chance.one_in(3).then(|| *chance.pick(&COMPRESSIONS)),
         block_bytes: *chance.pick(&[512, 8192]),
         filter_bits: *chance.pick(&[0, 10]),
         separate: chance.one_in(2).then_some(SEPARATE_FROM),
@@ -60,7 +63,7 @@ pub(super) fn shape(chance: &mut Seeded) -> Shape {
         archives_log: false,
     };
     let is_hashed = drawn.order == Order::Hashed;
-    let archives_log = drawn.lz4 && drawn.block_bytes == 8192 && !is_hashed;
+    let archives_log = drawn.compression == Compression::Lz4 && drawn.block_bytes == 8192 && !is_hashed;
     let drawn = Shape { in_files: drawn.filter_bits == 0, archives_log, ..drawn };
     match drawn.order {
         Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },

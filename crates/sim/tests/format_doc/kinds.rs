@@ -220,7 +220,7 @@ impl Kinds<'_> {
         let (stored, seed) = file.piece(place);
         let sealed = Sealed::open(stored, seed).expect("a piece");
         self.found(self.constant("piece.", sealed.encoding as u64));
-        self.found(self.constant("compression.", u64::from(sealed.is_compressed())));
+        self.found(self.constant("compression.", sealed.compression as u64));
         self.found("layout trailer");
         self.found("layout place");
         sealed.encoding

@@ -328,7 +328,8 @@ impl<'d> Reader<'d> {
             values = Some((place, uses));
         }
         let versions = ["part.version", "part.version.summaries"].map(|name| self.doc.constant(name));
-        assert_eq!(version, versions[usize::from(summaries.is_some())]);
+        let zstd = self.doc.constant("part.version.zstd");
+        assert!(version == zstd || version == versions[usize::from(summaries.is_some())]);
 
         let mut rest = Bytes(pieces.body(top, "piece.top_index"));
         let mut filters = Vec::new();
@@ -382,6 +383,11 @@ impl<'d> Reader<'d> {
             }
         }
         assert_eq!(next, data_len);
+        let by_zstd = |block: &(u64, u64)| block.1 == self.doc.constant("compression.zstd");
+        assert!(
+            version == zstd || !blocks.iter().any(by_zstd),
+            "older versions refuse what they cannot read"
+        );
         let sum = |of: &dyn Fn(&Found) -> usize| found.iter().map(|record| of(record) as u64).sum::<u64>();
         assert_eq!((found.len() as u64, hashes.len() as u64), (records, keys));
         assert_eq!(sum(&|record| usize::from(record.kind == self.doc.constant("op.delete"))), deletes);
@@ -647,6 +653,12 @@ impl<'r> Pieces<'r> {
             let raw = unpack_lz4(rest.0);
             assert_eq!(raw.len(), len);
             raw
+        } else if compression == doc.constant("compression.zstd") {
+            let mut rest = Bytes(body);
+            let len = rest.fixed(4) as usize;
+            let raw = unpack_zstd(rest.0);
+            assert_eq!(raw.len(), len);
+            raw
         } else {
             assert_eq!(compression, doc.constant("compression.none"));
             body.to_vec()
@@ -786,6 +798,16 @@ fn unpack_lz4(packed: &[u8]) -> Vec<u8> {
             out.push(out[out.len() - offset]);
         }
     }
+}
+
+/// One zstd frame (RFC 8878), by another implementation than the one that writes it.
+fn unpack_zstd(mut packed: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut frame = ruzstd::decoding::StreamingDecoder::new(&mut packed).expect("a frame");
+    std::io::Read::read_to_end(&mut frame, &mut out).expect("it is whole");
+    drop(frame);
+    assert!(packed.is_empty(), "nothing follows the frame");
+    out
 }
 
 fn low_half(hash: u64) -> u64 {
