@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use folddb::{Durability, Result, Rules, Store, Table};
+use folddb::{Result, Rules, Store, Table};
 use serde_json::{Value, json};
 
 use crate::generate::RandomRows;
@@ -30,10 +30,11 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     let mut report = Report::new("hugedb");
     report.put("rows", rows);
     Workplace::put_setting(&mut report, options, MEMORY_BYTES, batch);
+    report.put("op", if options.inserts { "insert" } else { "put" });
 
     let work = Workplace::create("hugedb", options, MEMORY_BYTES)?;
     let table = open(&work)?;
-    let load = Load { table: &table, source, rows, batch, durability: options.durability };
+    let load = Load { table: &table, source, rows, batch, options };
     let (phase, latencies) = load.run(&work.store, progress)?;
     report.put("load", phase);
     report.put("commits", latencies.to_json());
@@ -102,7 +103,7 @@ struct Load<'a> {
     source: RandomRows,
     rows: u64,
     batch: usize,
-    durability: Durability,
+    options: &'a BenchOptions,
 }
 
 impl Load<'_> {
@@ -116,15 +117,21 @@ impl Load<'_> {
         while done < self.rows {
             if self.batch == 1 {
                 let key = self.source.key(done);
-                self.table.put(&key, &self.source.value(key))?;
+                match self.options.inserts {
+                    true => self.table.put_if_absent(&key, &self.source.value(key))?,
+                    false => self.table.put(&key, &self.source.value(key))?,
+                };
                 done += 1;
             } else {
                 let end = self.rows.min(done + self.batch as u64);
                 for index in done..end {
                     let key = self.source.key(index);
-                    batch.put(self.table, &key, &self.source.value(key));
+                    match self.options.inserts {
+                        true => batch.put_if_absent(self.table, &key, &self.source.value(key)),
+                        false => batch.put(self.table, &key, &self.source.value(key)),
+                    };
                 }
-                batch.commit(self.durability)?;
+                batch.commit(self.options.durability)?;
                 done = end;
             }
             let now = Instant::now();

@@ -32,6 +32,13 @@ pub struct BenchOptions {
     pub seconds: Option<f64>,
     /// How many threads merge. Default 1.
     pub merge_threads: usize,
+    /// Runs of a tier that make it full. Default that of the store, 8.
+    pub merge_factor: Option<usize>,
+    /// Whether `hugedb` writes only where there is no value (HugeDB's INSERT) instead of replacing.
+    /// Default false.
+    pub inserts: bool,
+    /// Whether a thread reads while `osmos` writes. Default true.
+    pub reader: bool,
     /// The directory to put the store in. Default: a fresh one under the system's directory for
     /// temporary files.
     pub dir: Option<PathBuf>,
@@ -53,6 +60,9 @@ impl Default for BenchOptions {
             value_bytes: None,
             seconds: None,
             merge_threads: 1,
+            merge_factor: None,
+            inserts: false,
+            reader: true,
             dir: None,
             keep: false,
         }

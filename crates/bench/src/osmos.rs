@@ -36,21 +36,24 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     report.put("writes", writes);
     report.put("keys", keys);
     Workplace::put_setting(&mut report, options, MEMORY_BYTES, batch);
+    report.put("has_reader", options.reader);
 
     let work = Workplace::create("osmos", options, MEMORY_BYTES)?;
     let table = work.store.table(TABLE, Rules::sorted::<String, u64>().fold("sum:u64"))?;
     let stop = AtomicBool::new(false);
     let source = ZipfWrites::new(options.seed, keys);
     let (written, read) = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let source = ZipfWrites::new(options.seed ^ 0x7265_6164, keys);
-            Reader { store: &work.store, table: &table, source }.run(&stop)
+        let reader = options.reader.then(|| {
+            scope.spawn(|| {
+                let source = ZipfWrites::new(options.seed ^ 0x7265_6164, keys);
+                Reader { store: &work.store, table: &table, source }.run(&stop)
+            })
         });
         let writer =
             Writer { table: &table, source: source.clone(), writes, batch, durability: options.durability };
         let written = writer.run(&work.store, progress);
         stop.store(true, Ordering::Relaxed);
-        (written, reader.join())
+        (written, reader.map_or(Ok(Ok(Read::nothing())), |reader| reader.join()))
     });
     let (phase, latencies) = written?;
     let read = read.unwrap_or_else(|_| Err(folddb::Error::invalid("the reader of the bench panicked")))?;
@@ -137,6 +140,10 @@ struct Read {
 }
 
 impl Read {
+    fn nothing() -> Read {
+        Read { gets: Latencies::new(), selects: Latencies::new(), seen: Vec::new(), wrong: 0 }
+    }
+
     /// Sums only grow, and none is larger than it is in the end.
     fn agrees_with(&self, sums: &[u64]) -> bool {
         let mut last = std::collections::HashMap::new();
@@ -156,7 +163,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn run(mut self, stop: &AtomicBool) -> Result<Read> {
-        let mut read = Read { gets: Latencies::new(), selects: Latencies::new(), seen: Vec::new(), wrong: 0 };
+        let mut read = Read::nothing();
         for count in 1.. {
             let number = self.source.next_key();
             let before = Instant::now();

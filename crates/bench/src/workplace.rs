@@ -47,6 +47,10 @@ impl Workplace {
             .memory_bytes(options.memory_bytes.unwrap_or(memory_bytes))
             .merge_threads(options.merge_threads)
             .durability(options.durability);
+        let store_options = match options.merge_factor {
+            Some(factor) => store_options.tuning(|tuning| tuning.merge_factor(factor)),
+            None => store_options,
+        };
         let created = Store::create(&path, store_options.clone());
         if let (Err(_), Some(dir)) = (&created, &made_dir) {
             let _ = std::fs::remove_dir_all(dir); // nothing of worth is in it
@@ -98,6 +102,9 @@ impl Workplace {
         report.put("seed", options.seed);
         report.put("durability", format!("{:?}", options.durability).to_lowercase());
         report.put("ops_per_batch", batch);
+        if let Some(factor) = options.merge_factor {
+            report.put("merge_factor", factor);
+        }
         report.put("memory_budget_bytes", options.memory_bytes.unwrap_or(memory_bytes));
     }
 

@@ -45,6 +45,19 @@ pub struct SimDisk {
     machine: Arc<Mutex<Machine>>,
 }
 
+/// A call that a store made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// What it does.
+    pub call: Call,
+    /// The name of the file, without its directory.
+    pub name: Arc<str>,
+    /// Where bytes were read or written.
+    pub offset: u64,
+    /// How many bytes.
+    pub len_bytes: u64,
+}
+
 impl SimDisk {
     /// An empty world. Everything in it follows from `seed` and from the calls.
     pub fn new(seed: u64) -> SimDisk {
@@ -322,6 +335,20 @@ impl SimDisk {
     /// Writes a line into the diary.
     pub fn note(&self, text: impl Into<String>) {
         self.machine.lock().diary.push(Entry::Note(text.into()));
+    }
+
+    /// The calls that went well since the diary begins, in order.
+    pub fn made(&self) -> Vec<Made> {
+        let machine = self.machine.lock();
+        let entries = machine.diary.all().into_iter();
+        entries
+            .filter_map(|entry| match entry {
+                Entry::Call { call, name, offset, len_bytes, error: None, .. } => {
+                    Some(Made { call: *call, name: name.clone(), offset: *offset, len_bytes: *len_bytes })
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     /// The last lines of the diary: every call, its outcome, and every crash.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use folddb::codec::{KeyCodec, Value, ValueCodec};
-use folddb::folds::{ByteSet, Edit, Patch, Stats};
+use folddb::folds::{Bitmap, ByteSet, Edit, Patch, Stats};
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, READY_MADE, TableRules};
 use folddb::time::moment;
@@ -419,6 +419,64 @@ fn child_that_writes_ten_times_its_budget() {
     let rows = table.scan().count().unwrap();
     assert!(rows > 500_000, "{rows}");
     folddb_sim::process::report(peak.max(Usage::now().anonymous_bytes));
+}
+
+#[test]
+fn osmos_an_inverted_index_without_a_memory_blow_up() {
+    let report = report_of("child_that_builds_an_inverted_index", "");
+    let numbers: Vec<u64> = report.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let [early, peak, written, indexed] = numbers[..] else { panic!("no four numbers in {report:?}") };
+    assert!(early > 1 << 20, "{early} bytes are no measurement");
+    assert!(written > 10 * INDEX_BUDGET_BYTES && indexed > INDEX_BUDGET_BYTES, "{written}, {indexed}");
+    assert!(peak < INDEX_BUDGET_BYTES + (16 << 20), "{peak} bytes for a budget of {INDEX_BUDGET_BYTES}");
+    assert!(peak < early + (2 << 20), "{early} bytes after a fifth of the text, {peak} after all of it");
+}
+
+const INDEX_BUDGET_BYTES: u64 = 4 << 20;
+const INDEXED_FILES: u32 = 15_000;
+const WORDS_OF_FILE: usize = 200;
+
+/// A word: the lower its rank, the more often.
+fn word(chance: &mut Seeded) -> String {
+    let rank = chance.next_u64() % (1 << (8 + chance.below(10)));
+    format!("word{rank}")
+}
+
+#[test]
+#[ignore = "run by `osmos_an_inverted_index_without_a_memory_blow_up` as a process of its own"]
+fn child_that_builds_an_inverted_index() {
+    if task().is_none() {
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let options =
+        Options::default().memory_bytes(INDEX_BUDGET_BYTES as usize).tuning(|t| t.segment_bytes(1 << 20));
+    let store = Store::create(temp.path().join("store"), options).unwrap();
+    let words = store.table("words", Rules::sorted::<String, Bitmap>().fold("bitmap")).unwrap();
+    let (mut early, mut peak, mut chance, mut files) = (0, 0, Seeded::new(1), Vec::new());
+    for file in 0..INDEXED_FILES {
+        let mut batch = store.batch();
+        for _ in 0..WORDS_OF_FILE {
+            let word = word(&mut chance);
+            batch.fold(&words, &word, &Bitmap::of(file));
+            if word == "word7" && files.last() != Some(&file) {
+                files.push(file);
+            }
+        }
+        batch.commit(Durability::Process).unwrap();
+        if file % 50 == 0 {
+            peak = peak.max(Usage::now().anonymous_bytes);
+        }
+        if file == INDEXED_FILES / 5 {
+            early = peak;
+        }
+    }
+    store.settle().unwrap();
+    peak = peak.max(Usage::now().anonymous_bytes);
+    let found = words.get("word7").unwrap().expect("it is there");
+    assert!(found.iter().eq(files), "all files of a word, and no other");
+    let (written, indexed) = (store.stats().writes.user_bytes, words.stats().unwrap().disk_bytes);
+    folddb_sim::process::report(format_args!("{early} {peak} {written} {indexed}"));
 }
 
 fn bench(name: &str, options: BenchOptions) -> folddb_bench::Report {

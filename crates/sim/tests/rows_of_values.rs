@@ -486,6 +486,139 @@ fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
     assert_eq!(copied, blob(17, 0));
 }
 
+/// A counter of this thread's calls and of its bytes of the disk, as Linux keeps it.
+fn io_of_thread(name: &str) -> u64 {
+    let io = std::fs::read_to_string("/proc/thread-self/io").expect("Linux counts them");
+    let value = io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.expect("it is told").parse().expect("a number")
+}
+
+/// How often this thread has written by a call of the system; a call that sends counts.
+fn write_calls() -> u64 {
+    io_of_thread("syscw")
+}
+
+/// How often this thread has read so.
+fn read_calls() -> u64 {
+    io_of_thread("syscr")
+}
+
+/// Bytes that gets read from the disk, when they are first asked for and when they are asked for
+/// again. None where there is no disk below that tells.
+fn read_from_disk(direct: bool) -> Option<[u64; 2]> {
+    let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let options = manual().tuning(|t| t.values_direct(direct));
+    let store = Store::create(temp.path().join("store"), options).expect("it is created");
+    let table: Blobs = store.table("hashed", Rules::hashed()).expect("the table");
+    fill(&table, 300, 0);
+    settle(&store);
+    store.sync().expect("it syncs");
+    let mut rounds = [0; 2];
+    for round in &mut rounds {
+        let before = io_of_thread("read_bytes");
+        (0..300).for_each(|key| assert_eq!(table.get(&key).expect("it reads"), Some(blob(key, 0))));
+        *round = io_of_thread("read_bytes") - before;
+    }
+    (!direct || rounds != [0; 2]).then_some(rounds)
+}
+
+#[test]
+fn elliptics_direct_reads_leave_the_page_cache_to_others() {
+    let values_bytes: u64 = (0..300).map(|key| blob(key, 0).len() as u64).sum();
+    let Some(rounds) = read_from_disk(true) else {
+        let why = "NOT CHECKED: the file system of the build has no reads that bypass the page cache";
+        writeln!(std::io::stderr(), "{why}").unwrap();
+        return;
+    };
+    // What bypasses the page cache is not in it the next time; what does not, is.
+    assert!(rounds.iter().all(|bytes| *bytes >= values_bytes), "{rounds:?} of {values_bytes}");
+    let through = read_from_disk(false).expect("it is told");
+    assert!(through[1] * 10 < values_bytes, "{through:?} of {values_bytes}");
+}
+
+#[test]
+fn elliptics_sendfile_to_a_socket() {
+    const LEN: usize = 4 << 20;
+    let value: Vec<u8> = (0..LEN).map(|n| (n >> 8 ^ n) as u8).collect();
+    for rules in [rules(), Rules::hashed()] {
+        let place = Place::new();
+        let store = place.create(manual().memory_bytes(16 << 20));
+        let table: Blobs = store.table("blobs", rules).unwrap();
+        table.put(&1, &value).unwrap();
+        settle(&store);
+        let located = table.locate(&1, Locate::default()).unwrap().expect("it is there");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other_end, _) = listener.accept().unwrap();
+        let receiver = std::thread::spawn(move || {
+            let mut received = Vec::new();
+            other_end.read_to_end(&mut received).map(|_| received)
+        });
+        let (calls, read) = (write_calls(), read_calls());
+        assert_eq!(located.write_to(&mut socket).unwrap(), LEN as u64);
+        let (calls, read) = (write_calls() - calls, read_calls() - read);
+        drop(socket);
+        assert!(receiver.join().unwrap().unwrap() == value, "what is sent is received");
+        // Through the memory of this process it would be a read and a write for each buffer.
+        eprintln!("{calls} {read}");
+        assert!(calls <= 8, "{calls} calls for {LEN} bytes");
+    }
+}
+
+#[test]
+fn ydb_writes_are_not_the_most_expensive_call() {
+    const ROWS: u64 = 20_000;
+    let place = Place::new();
+    let store = place.create(manual().memory_bytes(32 << 20));
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    let before = (write_calls(), read_calls());
+    (0..ROWS).for_each(|key| assert!(table.put(&key, &vec![key as u8; 142]).is_ok()));
+    let (writes, reads) = (write_calls() - before.0, read_calls() - before.1);
+    assert!(writes * 1_000 < ROWS, "{writes} calls that write for {ROWS} puts");
+    settle(&store);
+    let before = (write_calls(), read_calls());
+    (0..ROWS).for_each(|key| assert!(table.get(&key).unwrap().is_some()));
+    let (written, gets) = (write_calls() - before.0, read_calls() - before.1);
+    eprintln!("{writes} {reads} {written} {gets}");
+    assert!(gets >= ROWS && writes * 100 < gets, "{writes} writes, {gets} reads");
+}
+
+/// Readers and writers of many objects by Pareto's rule, five gets for a put.
+#[test]
+fn leveled_64_workers_get_and_put() {
+    const KEYS: u64 = 2_000;
+    let place = Place::new();
+    let store = place.create(small());
+    let table = blobs(&store);
+    fill(&table, KEYS, 0);
+    let newest: Vec<AtomicU64> = (0..KEYS).map(|_| AtomicU64::new(0)).collect();
+    let locks: Vec<parking_lot::Mutex<()>> = (0..KEYS).map(|_| parking_lot::Mutex::new(())).collect();
+    let work = |worker: u64| {
+        let mut chance = Seeded::new(worker);
+        for _ in 0..300 {
+            // Four of five ops are on a fifth of the keys.
+            let share = if chance.below(5) < 4 { KEYS / 5 } else { KEYS };
+            let key = chance.below(share);
+            let least = newest[key as usize].load(Ordering::Acquire);
+            let value = table.get(&key).unwrap().expect("it is there");
+            let round = u64::from_le_bytes(value[..8].try_into().unwrap());
+            assert!(round >= least && value == blob(key, round), "key {key} of round {round}, {least}");
+            if chance.one_in(5) {
+                let _one_writer_of_a_key = locks[key as usize].lock();
+                let round = newest[key as usize].load(Ordering::Acquire) + 1;
+                table.put(&key, &blob(key, round)).unwrap();
+                newest[key as usize].store(round, Ordering::Release);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..64).for_each(|worker| drop(scope.spawn(move || work(worker)))));
+    store.settle().unwrap();
+    for key in 0..KEYS {
+        let round = newest[key as usize].load(Ordering::Acquire);
+        assert_eq!(table.get(&key).unwrap(), Some(blob(key, round)), "key {key}");
+    }
+}
+
 #[test]
 fn elliptics_versions_on_and_off() {
     let place = Place::new();

@@ -56,9 +56,14 @@ impl Diary {
         chapters
     }
 
+    /// All lines, oldest first.
+    pub(crate) fn all(&self) -> Vec<&Entry> {
+        self.chapters().into_iter().flat_map(|chapter| &chapter.lines).collect()
+    }
+
     /// The last `lines` lines as text, numbered from the first of all.
     pub(crate) fn tail(&self, lines: usize) -> String {
-        let all: Vec<&Entry> = self.chapters().into_iter().flat_map(|chapter| &chapter.lines).collect();
+        let all = self.all();
         let from = all.len().saturating_sub(lines);
         let numbered = all.iter().enumerate().skip(from);
         numbered.map(|(at, entry)| format!("{at:5}  {entry}\n")).collect()

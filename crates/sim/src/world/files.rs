@@ -275,15 +275,13 @@ impl Handle {
 
 impl ReadFile for Handle {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.disk.call(Call::Read, &self.path, (offset, &[]), |machine| {
-            let file = machine.file(self.id)?;
-            let end = offset.checked_add(buf.len() as u64);
-            if end.is_none_or(|end| end > file.now.len_bytes()) {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            file.now.read(offset, buf);
-            Ok(())
-        })
+        let machine = &mut *self.disk.machine.lock();
+        let outcome = match machine.begin(Call::Read, &self.path) {
+            Ok(()) => machine.file(self.id).and_then(|file| file.read(offset, buf)),
+            Err(failure) => Err(failure.error),
+        };
+        machine.note_call(Call::Read, &self.path, (offset, buf), &outcome);
+        outcome
     }
 
     fn len_bytes(&self) -> io::Result<u64> {

@@ -138,6 +138,16 @@ pub(crate) struct Lock {
 }
 
 impl File {
+    /// Reads from the page cache; the file must be long enough.
+    pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.now.len_bytes()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.now.read(offset, buf);
+        Ok(())
+    }
+
     /// Puts bytes into the page cache.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if bytes.is_empty() {
@@ -282,8 +292,10 @@ impl Machine {
             return;
         }
         let (offset, bytes) = extent;
-        self.bytes_written += bytes.len() as u64;
-        let hash = if bytes.is_empty() { 0 } else { folddb_base::checksum::hash32(offset, bytes) };
+        let is_written = may_change(call);
+        self.bytes_written += if is_written { bytes.len() as u64 } else { 0 };
+        let is_hashed = is_written && !bytes.is_empty();
+        let hash = if is_hashed { folddb_base::checksum::hash32(offset, bytes) } else { 0 };
         self.diary.push(Entry::Call {
             call,
             name: name_of(path).into(),
