@@ -52,7 +52,6 @@ fn bytes(reads: &[Made]) -> u64 {
 
 #[test]
 fn osmos_a_search_looks_into_log_n_runs_at_most() {
-    let mut looked = Vec::new();
     for power in 1..4 {
         let disk = SimDisk::new(1);
         let store = small_store::create(&disk, options(&disk));
@@ -74,53 +73,47 @@ fn osmos_a_search_looks_into_log_n_runs_at_most() {
         disk.forget_diary();
         (0..100).for_each(|n| assert_eq!(table.get(&key(n * 9)).unwrap(), Some(1)));
         let read = reads(&disk, ".part").len() as u64;
-        eprintln!("{flushes} flushes, {runs} runs, {met} operands, {read} reads of 100 gets");
         assert!(runs <= u64::from(power) * (MERGE_FACTOR as u64 - 1), "{runs} runs of {flushes} flushes");
         assert!(met <= runs, "{met} operands in {runs} runs");
         // Of each run a leaf of the index, a part of the filter, and a block.
         assert!(read <= 100 * 3 * runs, "{read} reads of 100 gets in {runs} runs");
-        looked.push((runs, read));
     }
-    eprintln!("{looked:?}");
 }
 
 #[test]
 fn osmos_the_block_size_steers_fan_out_and_the_cost_of_reads() {
     const ROWS: u64 = 40_000;
-    let mut before: Option<(u64, u64)> = None;
+    let mut pieces_before = None;
     for block_bytes in [1 << 10, 4 << 10, 16 << 10, 64 << 10] {
         let disk = SimDisk::new(1);
         let store = small_store::create(&disk, options(&disk));
-        let rules = || Rules::sorted::<u64, u64>().block_bytes(block_bytes);
+        // Without filters: all that is read are blocks, and what leads to them.
+        let rules = || Rules::sorted::<u64, u64>().block_bytes(block_bytes).filter_bits(0);
         let table = store.table("numbers", rules()).unwrap();
         (0..ROWS).for_each(|n| assert!(table.put(&key(n), &key(n + 1)).is_ok()));
         table.compact().unwrap();
-        let part_bytes = table.stats().unwrap().disk_bytes;
         drop(table);
         let store = reopened(&disk, store);
         let table = store.table("numbers", rules()).unwrap();
-        // Every block once, wherever it is, and what leads to it.
-        let mut blocks = BTreeMap::new();
+        let mut pieces = BTreeMap::new();
         for n in 0..ROWS {
             assert_eq!(table.get(&key(n)).unwrap(), Some(key(n + 1)));
-            if n % 1_000 == 0 {
-                reads(&disk, ".part")
-                    .iter()
-                    .for_each(|read| drop(blocks.insert(read.offset, read.len_bytes)));
+            if n % 1_000 == 999 {
+                pieces.extend(reads(&disk, ".part").iter().map(|read| (read.offset, read.len_bytes)));
             }
         }
-        reads(&disk, ".part").iter().for_each(|read| drop(blocks.insert(read.offset, read.len_bytes)));
-        let largest = blocks.values().copied().max().unwrap_or(0);
-        eprintln!(
-            "{block_bytes}: {} pieces, {} bytes, {largest} the largest, {part_bytes}",
-            blocks.len(),
-            blocks.values().sum::<u64>()
-        );
-        let _ = &mut before;
+        // A read is of a block, and there are as many less as they are larger.
+        let (count, largest) = (pieces.len(), pieces.values().copied().max().unwrap_or(0));
+        let size = u64::from(block_bytes);
+        assert!((size / 2..size * 2).contains(&largest), "{largest} bytes of a block of {block_bytes}");
+        if let Some(before) = pieces_before {
+            assert!(count * 3 < before, "{count} pieces of {block_bytes}, {before} of a fourth");
+        }
+        pieces_before = Some(count);
     }
 }
 
-/// A store with blobs, and as many bytes of heads as it may have.
+/// A store with blobs, opened again.
 fn with_blobs(disk: &SimDisk, rules: &Rules<u64, Vec<u8>>, blobs: u64, len: usize) -> Store {
     let store = small_store::create(disk, options(disk));
     let table = store.table("blobs", rules.clone()).expect("the table");
@@ -134,63 +127,46 @@ fn with_blobs(disk: &SimDisk, rules: &Rules<u64, Vec<u8>>, blobs: u64, len: usiz
 
 #[test]
 fn elliptics_a_request_is_one_read_with_versions_and_without() {
-    for (name, rules) in
-        [("sorted", Rules::sorted::<u64, Vec<u8>>().separate(1024)), ("hashed", Rules::hashed())]
-    {
+    for rules in [Rules::sorted::<u64, Vec<u8>>().separate(1024), Rules::hashed()] {
         for keep in [Keep::Latest, Keep::Versions(3)] {
             let disk = SimDisk::new(1);
             let store = small_store::create(&disk, options(&disk));
-            let table: Blobs = store.table("blobs", rules.clone().keep(keep)).unwrap();
+            let rules = rules.clone().keep(keep);
+            let table: Blobs = store.table("blobs", rules.clone()).unwrap();
             for round in 0..4 {
                 (0..200).for_each(|n| assert!(table.put(&key(n), &vec![round; 3_000]).is_ok()));
                 settle(&store);
             }
-            table.compact().unwrap();
-            settle(&store);
             drop(table);
             let store = reopened(&disk, store);
-            let table: Blobs = store.table("blobs", rules.clone().keep(keep)).unwrap();
+            let table: Blobs = store.table("blobs", rules).unwrap();
             (0..200).for_each(|n| assert!(table.contains(&key(n)).unwrap())); // the index is in memory
             disk.forget_diary();
             (0..200).for_each(|n| assert_eq!(table.get(&key(n)).unwrap(), Some(vec![3; 3_000])));
-            let made = disk.made();
-            let got = reads(&disk, ".values");
-            eprintln!("{name} {keep:?}: {} reads for 200 gets, {} in all", got.len(), made.len());
+            assert_eq!(disk.made().len(), 200, "{keep:?}: calls of any kind for 200 gets");
+            assert_eq!(reads(&disk, "").len(), 200, "{keep:?}: and all of them read");
             let past = table.history(&key(7), 2).unwrap();
-            eprintln!("   history of {}: {} reads", past.len(), reads(&disk, ".values").len());
-            assert_eq!(made.len(), 200, "{name}, {keep:?}");
+            assert_eq!(reads(&disk, "").len(), past.len(), "{keep:?}: and one for each older version");
         }
     }
 }
 
 #[test]
 fn elliptics_what_an_opening_reads_is_not_that_of_its_values() {
-    for (name, rules) in
-        [("sorted", Rules::sorted::<u64, Vec<u8>>().separate(64)), ("hashed", Rules::hashed())]
-    {
-        let mut opened = Vec::new();
-        for len in [100, 10_000] {
+    for rules in [Rules::sorted::<u64, Vec<u8>>().separate(64), Rules::hashed()] {
+        let opened = [100, 10_000].map(|len| {
             let disk = SimDisk::new(1);
             with_blobs(&disk, &rules, 2_000, len).close().unwrap();
             disk.forget_diary();
             let store = small_store::open(&disk, options(&disk));
             let table: Blobs = store.table("blobs", rules.clone()).unwrap();
-            let made = disk.made();
-            let of_values = reads(&disk, ".values");
-            let read: Vec<Made> = made.iter().filter(|made| made.call == Call::Read).cloned().collect();
-            eprintln!(
-                "{name} {len}: {} calls, {} reads of {} bytes, {} of values: {} bytes, {:?}",
-                made.len(),
-                read.len(),
-                bytes(&read),
-                of_values.len(),
-                bytes(&of_values),
-                store.stats().disk
-            );
+            let read = bytes(&reads(&disk, ""));
+            assert!(store.stats().disk.value_bytes > 2_000 * len as u64);
             assert!(table.contains(&key(7)).unwrap());
-            opened.push((made.len(), bytes(&read)));
-        }
-        eprintln!("{opened:?}");
+            read
+        });
+        let [short, long] = opened;
+        assert!(long < short + (64 << 10), "{short} bytes are read of blobs of 100, {long} of 10,000");
     }
 }
 
@@ -225,29 +201,21 @@ fn leveled_hash_trees_are_rebuilt_by_one_pass_over_keys() {
     let made = disk.made();
     assert!(made.iter().all(|made| !made.name.ends_with(".values")), "no value is read");
     let read = reads(&disk, ".part");
-    eprintln!("{} reads, {} bytes of {part_bytes}", read.len(), bytes(&read));
-    assert!(bytes(&read) <= part_bytes, "{} bytes of {part_bytes} of keys", bytes(&read));
+    assert!(bytes(&read) * 10 <= part_bytes * 11, "{} bytes of {part_bytes} of keys", bytes(&read));
     let again = table.as_bytes().scan().digest(3, 1).unwrap();
     assert_eq!(digest.root(), again.root());
 }
 
 #[test]
 fn elliptics_reading_ahead_saves_reads() {
+    const BLOCK_BYTES: u32 = 4 << 10;
     let disk = SimDisk::new(1);
-    let rules = Rules::sorted::<u64, Vec<u8>>().separate(None).block_bytes(4 << 10);
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(None).block_bytes(BLOCK_BYTES);
     let store = with_blobs(&disk, &rules, 4_000, 500);
+    store.bytes_table("blobs").unwrap().compact().unwrap();
+    let store = reopened(&disk, store);
     let table: Blobs = store.table("blobs", rules).unwrap();
-    table.compact().unwrap();
-    let store = {
-        drop(table);
-        reopened(&disk, store)
-    };
-    let table: Blobs =
-        store.table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(None).block_bytes(4 << 10)).unwrap();
-    disk.forget_diary();
     assert_eq!(table.scan().into_iter().filter(|row| row.is_ok()).count(), 4_000);
-    let scanned = reads(&disk, ".part");
-    let part_bytes = table.stats().unwrap().disk_bytes;
-    eprintln!("{} reads of {} bytes, {part_bytes}", scanned.len(), bytes(&scanned));
-    assert!(scanned.len() as u64 * 8 < part_bytes / (4 << 10), "{} reads", scanned.len());
+    let (scanned, blocks) = (reads(&disk, ".part").len() as u64, 4_000 * 500 / u64::from(BLOCK_BYTES));
+    assert!(scanned * 4 < blocks, "{scanned} reads for {blocks} blocks");
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use folddb::{Durability, Options, Rules, Store, Table};
+use folddb::{Durability, Options, Rules, Store, Table, WriteOp};
 use folddb_sim::faulty_files::Call;
 use folddb_sim::small_store;
 use folddb_sim::world::{Made, SimDisk};
@@ -101,7 +101,6 @@ fn hugedb_no_random_writes() {
     sums(&disk, 20_000..40_000);
     let written = follow(&disk.made());
     assert!(written.bytes_of("log") > 40_000 * 16 && written.bytes_of("part") > 40_000 * 16);
-    eprintln!("{written:?}");
 }
 
 #[test]
@@ -123,14 +122,15 @@ fn hugedb_merges_read_from_front_to_back() {
                         *end = made.offset + made.len_bytes;
                         reads += 1;
                     }
-                    Call::Remove => drop(ends.remove(&*made.name)),
+                    Call::Remove => {
+                        ends.remove(&*made.name);
+                    }
                     _ => {}
                 }
             }
         }
     }
-    eprintln!("{reads} reads");
-    assert!(reads > 100, "{reads}");
+    assert!(reads > 20, "{reads} reads of merges");
 }
 
 #[test]
@@ -145,11 +145,10 @@ fn osmos_an_update_is_written_log_n_times_later_on_all_of_it_sequential() {
         store.bytes_table("numbers").unwrap().compact().unwrap();
         let once = store.bytes_table("numbers").unwrap().stats().unwrap().disk_bytes;
         times.push(written.bytes_of("part") as f64 / once as f64);
-        eprintln!("{rows} {written:?} {once}");
     }
-    eprintln!("{times:?}");
     for (power, times) in (1..).zip(&times) {
-        assert!(*times < f64::from(power) + 1.3, "written {times:.2} times over {power} tiers");
+        let tiers = f64::from(power);
+        assert!((tiers * 0.7..tiers + 1.5).contains(times), "{times:.2} times over {power} tiers");
     }
 }
 
@@ -159,8 +158,7 @@ fn ydb_many_small_keys_are_written_on_few_seeks() {
     let disk = SimDisk::new(1);
     sums(&disk, 0..ROWS);
     let written = follow(&disk.made());
-    eprintln!("{written:?}");
-    assert!(written.moves * 100 < ROWS, "{} moves for {ROWS} rows", written.moves);
+    assert!(written.moves * 50 < ROWS, "{} moves for {ROWS} rows", written.moves);
 }
 
 /// Documents that are overwritten, removed and collected, in a sorted and in a hashed table.
@@ -189,7 +187,6 @@ fn ydb_nothing_is_written_but_at_the_end_of_its_file() {
     documents(&disk, 0..10);
     documents(&disk, 10..20);
     let written = follow(&disk.made());
-    eprintln!("{written:?}");
     assert!(written.bytes_of("values") > 2 * 20 * 300 * 2_000);
 }
 
@@ -206,8 +203,11 @@ fn ydb_the_collector_takes_less_than_half_of_what_is_written() {
             // Half of the keys are written nine times as often: segments die unevenly.
             let number = if n % 10 == 0 { 500 + key(n) % 500 } else { key(n) % 500 };
             table.put(&number, &vec![n as u8; 3_000]).unwrap();
-            if n % 50 == 49 {
-                store.background_step().unwrap();
+            if n % 500 != 499 {
+                continue;
+            }
+            store.flush().unwrap();
+            while store.background_step().unwrap().is_some() {
                 let values = store.stats().reads.values;
                 assert!(table.get(&number).unwrap().is_some());
                 (reads, gets) = (reads + store.stats().reads.values - values, gets + 1);
@@ -216,8 +216,7 @@ fn ydb_the_collector_takes_less_than_half_of_what_is_written() {
         let after = store.stats();
         let copied = after.background.value_bytes_copied - before.background.value_bytes_copied;
         let put = after.writes.value_bytes - before.writes.value_bytes;
-        eprintln!("{copied} copied, {put} put, {reads} reads of {gets} gets, {:?}", after.disk);
-        assert!(copied > 0 && copied < put, "{copied} bytes are copied while {put} are put");
+        assert!(copied > 0 && copied < put, "{name}: {copied} bytes are copied while {put} are put");
         assert!(reads <= gets, "a get costs one read, whatever the collector does: {reads} of {gets}");
     }
 }
@@ -238,22 +237,29 @@ fn osmos_the_files_of_a_table_are_not_too_many() {
         let flushes = n / FLUSHED + 1;
         // Each tier has less runs than a merge takes, and each tier is larger by as much.
         let tiers = u64::from(flushes.ilog(MERGE_FACTOR as u64)) + 1;
-        let runs = tiers * MERGE_FACTOR as u64;
-        assert!(stats.runs.len() as u64 <= runs, "{} runs after {flushes} flushes", stats.runs.len());
-        // Only the last part of a run is smaller than a part may be.
+        let (runs, found) = (tiers * (MERGE_FACTOR as u64 - 1), stats.runs.len() as u64);
+        assert!(found <= runs, "{found} runs after {flushes} flushes");
+        // Only the last part of a run is much smaller than a part may be.
         let parts: u64 = stats.runs.iter().map(|run| run.parts.len() as u64).sum();
-        let bound = stats.disk_bytes / PART_BYTES + stats.runs.len() as u64;
-        assert!(parts <= bound, "{parts} parts of {} runs, {} bytes", stats.runs.len(), stats.disk_bytes);
+        let bound = stats.disk_bytes / (PART_BYTES / 2) + found;
+        assert!(parts <= bound, "{parts} parts of {found} runs, {} bytes", stats.disk_bytes);
         let files = disk.names(&SimDisk::store_dir()).len() as u64;
         assert!(files <= parts + 8, "{files} files of {parts} parts");
         most = most.max(files);
     }
-    eprintln!("{most} files");
     assert!(most > 8, "{most}");
 }
 
-/// What a store wrote and read for rows whose keys come again and again, by this operation.
-fn cost_of(write: impl Fn(&Table<u64, u64>, u64, u64)) -> (u64, u64, u64, u64) {
+/// What a store wrote for rows whose keys come again and again.
+#[derive(Debug, PartialEq, Eq)]
+struct Cost {
+    log_bytes: u64,
+    part_bytes: u64,
+    moves: u64,
+    records_merged: u64,
+}
+
+fn cost_of(write: impl Fn(&Table<u64, u64>, u64, u64)) -> Cost {
     let disk = SimDisk::new(1);
     let store = small_store::create(&disk, options(&disk));
     let table = numbers(&store);
@@ -264,23 +270,29 @@ fn cost_of(write: impl Fn(&Table<u64, u64>, u64, u64)) -> (u64, u64, u64, u64) {
         }
     }
     let written = follow(&disk.made());
-    let stats = store.stats();
-    let logged = written.bytes_of("log");
-    (logged, written.bytes_of("part"), written.moves, stats.background.records_merged)
+    Cost {
+        log_bytes: written.bytes_of("log"),
+        part_bytes: written.bytes_of("part"),
+        moves: written.moves,
+        records_merged: store.stats().background.records_merged,
+    }
+}
+
+fn put(table: &Table<u64, u64>, key: u64, value: u64) {
+    assert!(table.put(&key, &value).is_ok());
 }
 
 #[test]
 fn osmos_folding_writes_and_merges_no_more_than_replacing() {
-    let replaced = cost_of(|table, key, value| assert!(table.put(&key, &value).is_ok()));
+    let replaced = cost_of(put);
     let folded = cost_of(|table, key, value| assert!(table.fold(&key, &value).is_ok()));
-    eprintln!("{replaced:?} {folded:?}");
-    assert_eq!(folded, replaced, "bytes of the log and of parts, moves, and merged records");
+    // Sums are larger numbers than their last operands, so blocks may take a little more.
+    assert!(folded.part_bytes * 10 <= replaced.part_bytes * 11, "{folded:?}, {replaced:?}");
+    assert_eq!(Cost { part_bytes: replaced.part_bytes, ..folded }, replaced);
 }
 
 #[test]
 fn osmos_reads_leave_writes_as_they_are() {
-    let put =
-        |table: &Table<u64, u64>, key: u64, value: u64| drop(table.put(&key, &value).expect("it writes"));
     let alone = cost_of(put);
     let beside_reads = cost_of(|table, key, value| {
         put(table, key, value);
@@ -289,37 +301,34 @@ fn osmos_reads_leave_writes_as_they_are() {
             assert!(table.scan().from(&key).limit(100).into_iter().all(|row| row.is_ok()));
         }
     });
-    assert_eq!(beside_reads, alone, "bytes of the log and of parts, moves, and merged records");
+    assert_eq!(beside_reads, alone);
 }
 
 #[test]
-fn hugedb_an_operation_adds_about_a_byte_to_its_record() {
-    const ROWS: u64 = 50_000;
-    let disk = SimDisk::new(1);
-    let store = small_store::create(&disk, options(&disk).memory_bytes(16 << 20));
-    let table = store.table("bytes", Rules::sorted::<Vec<u8>, Vec<u8>>().filter_bits(0)).unwrap();
-    let ops: [fn(&mut folddb::Batch, &Table<Vec<u8>, Vec<u8>>, &[u8]); 3] = [
-        |batch, table, bytes| assert!(!batch.put(table, &bytes[..8], &bytes[8..]).is_empty()),
-        |batch, table, bytes| assert!(!batch.put_if_absent(table, &bytes[..8], &bytes[8..]).is_empty()),
-        |batch, table, bytes| assert!(!batch.delete(table, &bytes[..8]).is_empty()),
-    ];
-    for (op, user_bytes) in ops.iter().zip([16u32, 16, 8]) {
-        let before = store.stats();
+fn hugedb_a_record_adds_four_bytes_in_the_log_and_one_at_most_in_a_part() {
+    const ROWS: u64 = 20_000;
+    for op in [WriteOp::Put, WriteOp::PutIfAbsent, WriteOp::Fold, WriteOp::Delete] {
+        let disk = SimDisk::new(1);
+        let store = small_store::create(&disk, options(&disk));
+        let rules = Rules::sorted::<u64, u64>().fold("sum:u64").filter_bits(0);
+        let table = store.table("numbers", rules).unwrap();
+        let value_bytes = if op == WriteOp::Delete { 0 } else { 8 };
         for first in (0..ROWS).step_by(1_000) {
             let mut batch = store.batch();
             for n in first..first + 1_000 {
-                let bytes = [key(n).to_be_bytes(), key(n ^ 1 << 40).to_be_bytes()].concat();
-                op(&mut batch, &table, &bytes);
+                let value = &key(n ^ 1 << 40).to_le_bytes()[..value_bytes];
+                batch.write(table.as_bytes(), op, &key(n).to_be_bytes(), value);
             }
             batch.commit(Durability::Process).unwrap();
         }
         store.flush().unwrap();
-        let after = store.stats();
-        let each = |bytes: u64| bytes as f64 / ROWS as f64 - f64::from(user_bytes);
-        let log = each(after.writes.log_bytes - before.writes.log_bytes);
-        let part = each(after.background.part_bytes - before.background.part_bytes);
-        eprintln!("{log:.3} {part:.3}");
-        settle(&store);
+        let stats = store.stats();
+        let more = |bytes: u64| bytes as f64 / ROWS as f64 - (8 + value_bytes) as f64;
+        // A byte for the operation, one for the table, one for each length; and the frame.
+        let log = more(stats.writes.log_bytes);
+        assert!((4.0..4.2).contains(&log), "{op:?}: {log} bytes more for each record of the log");
+        let part = more(stats.background.part_bytes);
+        assert!(part < 1.0, "{op:?}: {part} bytes more for each record of a part");
     }
 }
 
@@ -332,18 +341,21 @@ fn ydb_system_calls_by_kind() {
         let mut by_kind = BTreeMap::<String, u64>::new();
         disk.made().iter().for_each(|made| *by_kind.entry(format!("{:?}", made.call)).or_default() += 1);
         disk.forget_diary();
-        eprintln!("{what}: {by_kind:?}");
+        println!("{what}: {by_kind:?}"); // `--nocapture` shows the table
         by_kind
     };
     calls("creating");
     (0..1_000).for_each(|n| assert!(table.put(&key(n), &vec![n as u8; 142]).is_ok()));
     let puts = calls("1,000 puts");
     store.sync().unwrap();
-    calls("a sync");
+    let sync = calls("a sync");
     settle(&store);
     calls("settling");
     (0..1_000).for_each(|n| assert!(table.get(&key(n)).unwrap().is_some()));
     let gets = calls("1,000 gets");
+    // An append is a call of the host; into a map of the file it is none of the system.
     assert!(puts["Append"] <= 2_000 && !puts.contains_key("Read"), "{puts:?}");
-    assert!(gets.len() == 1 && gets["Read"] == 1_000, "{gets:?}");
+    assert!(puts.values().sum::<u64>() < 2_050, "{puts:?}");
+    assert!(sync.values().sum::<u64>() < 20, "{sync:?}");
+    assert_eq!(gets, BTreeMap::from([("Read".to_owned(), 1_000)]));
 }
