@@ -103,34 +103,43 @@ fn hugedb_no_random_writes() {
     assert!(written.bytes_of("log") > 40_000 * 16 && written.bytes_of("part") > 40_000 * 16);
 }
 
+/// Pieces of a part that are read from its end when it is opened: footer, facts, top index, and
+/// filters with leaves.
+const READS_OF_OPENING: u64 = 4;
+const BLOCK_BYTES_MAX: u64 = 16 << 10;
+
 #[test]
 fn hugedb_merges_read_from_front_to_back() {
     let disk = SimDisk::new(1);
     let store = small_store::create(&disk, options(&disk));
     let table = numbers(&store);
-    let (mut reads, mut ends) = (0, BTreeMap::<String, u64>::new());
+    // Of each part how often it was read, and where the last read of its records ended.
+    let (mut merged, mut parts) = (0, BTreeMap::<String, (u64, u64)>::new());
     for n in 0..40_000 {
         table.fold(&key(n), &n).unwrap();
         if n % FLUSHED == FLUSHED - 1 {
             disk.forget_diary();
             settle(&store);
-            for made in disk.made() {
+            for made in disk.made().iter().filter(|made| kind(&made.name) == "part") {
                 match made.call {
-                    Call::Read if kind(&made.name) == "part" => {
-                        let end = ends.entry(made.name.to_string()).or_default();
-                        assert!(made.offset >= *end, "{} is read at {} after {end}", made.name, made.offset);
-                        *end = made.offset + made.len_bytes;
-                        reads += 1;
+                    Call::Read => {
+                        let (count, end) = parts.entry(made.name.to_string()).or_default();
+                        *count += 1;
+                        if *count > READS_OF_OPENING {
+                            // A block that the last read has cut in two is read again.
+                            let again = end.saturating_sub(made.offset);
+                            assert!(made.offset <= *end && again <= BLOCK_BYTES_MAX, "{made:?} after {end}");
+                            *end = made.offset + made.len_bytes;
+                            merged += made.len_bytes;
+                        }
                     }
-                    Call::Remove => {
-                        ends.remove(&*made.name);
-                    }
+                    Call::Remove => drop(parts.remove(&*made.name)),
                     _ => {}
                 }
             }
         }
     }
-    assert!(reads > 20, "{reads} reads of merges");
+    assert!(merged > 40_000 * 10, "merges read {merged} bytes");
 }
 
 #[test]
@@ -305,7 +314,7 @@ fn osmos_reads_leave_writes_as_they_are() {
 }
 
 #[test]
-fn hugedb_a_record_adds_four_bytes_in_the_log_and_one_at_most_in_a_part() {
+fn hugedb_a_record_adds_less_than_five_bytes_in_the_log_and_than_one_in_a_part() {
     const ROWS: u64 = 20_000;
     for op in [WriteOp::Put, WriteOp::PutIfAbsent, WriteOp::Fold, WriteOp::Delete] {
         let disk = SimDisk::new(1);
@@ -326,7 +335,7 @@ fn hugedb_a_record_adds_four_bytes_in_the_log_and_one_at_most_in_a_part() {
         let more = |bytes: u64| bytes as f64 / ROWS as f64 - (8 + value_bytes) as f64;
         // A byte for the operation, one for the table, one for each length; and the frame.
         let log = more(stats.writes.log_bytes);
-        assert!((4.0..4.2).contains(&log), "{op:?}: {log} bytes more for each record of the log");
+        assert!((4.0..5.0).contains(&log), "{op:?}: {log} bytes more for each record of the log");
         let part = more(stats.background.part_bytes);
         assert!(part < 1.0, "{op:?}: {part} bytes more for each record of a part");
     }
@@ -353,9 +362,11 @@ fn ydb_system_calls_by_kind() {
     calls("settling");
     (0..1_000).for_each(|n| assert!(table.get(&key(n)).unwrap().is_some()));
     let gets = calls("1,000 gets");
-    // An append is a call of the host; into a map of the file it is none of the system.
-    assert!(puts["Append"] <= 2_000 && !puts.contains_key("Read"), "{puts:?}");
+    // An append is a call of the host; into a map of the file it is none of the system. One is into
+    // the log, one into the values.
+    assert!(puts["Append"] <= 2_010 && !puts.contains_key("Read"), "{puts:?}");
     assert!(puts.values().sum::<u64>() < 2_050, "{puts:?}");
     assert!(sync.values().sum::<u64>() < 20, "{sync:?}");
-    assert_eq!(gets, BTreeMap::from([("Read".to_owned(), 1_000)]));
+    assert_eq!(gets["Read"], 1_000, "{gets:?}");
+    assert!(gets.values().sum::<u64>() <= 1_010, "{gets:?}"); // the others open a file
 }
