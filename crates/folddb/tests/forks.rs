@@ -108,6 +108,7 @@ fn calls_of(parent: &Parent, had: Had, place: &Path, out: &mut PipeWriter) {
     calls.call("find", parent.people.find("all").and_then(|find| find.count()));
     calls.call("writer", parent.blobs.writer(WriteOp::Put, b"b").map(drop));
     calls_of_had(&mut calls, parent, had);
+    calls.call("close without a flush", parent.store.clone().close_without_flush());
     calls.call("close", parent.store.clone().close());
     // What cannot fail gives nothing, and waits for nothing.
     let (snapshot, transaction) = (parent.store.snapshot(), parent.store.transaction());

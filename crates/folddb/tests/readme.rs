@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use folddb::table_rules::Compression;
+
 /// The pages, in the order of their listings below.
 const PAGES: [&str; 2] = ["README.md", "docs/GUIDE.md"];
 
@@ -143,6 +145,20 @@ fn sharing() -> folddb::Result<()> {
     oslo.close()
 }
 
+fn compression() -> folddb::Result<()> {
+    // listing
+    use folddb::table_rules::Compression;
+    use folddb::{Options, Rules, Store};
+
+    let store = Store::open_or_create("pages.folddb", Options::default())?;
+    let rules = Rules::sorted::<String, String>().bottom_compression(Some(Compression::Lz4));
+    let pages = store.table("pages", rules.block_bytes(32 << 10))?;
+    pages.put("/index.html", "<h1>Hello</h1>")?;
+    // end
+    assert_eq!(pages.get("/index.html")?.as_deref(), Some("<h1>Hello</h1>"));
+    store.close()
+}
+
 fn other_rules() -> folddb::Result<()> {
     // listing
     use folddb::{Options, Rules, Store};
@@ -232,6 +248,9 @@ fn the_rust_listings_of_the_pages_run_as_printed() {
     transactions().expect("it runs");
     indexes().expect("it runs");
     sharing().expect("it runs");
+    if Compression::Lz4.is_available() {
+        compression().expect("it runs");
+    }
     other_rules().expect("it runs");
     ranges().expect("it runs");
     in_memory().expect("it runs");
