@@ -168,20 +168,25 @@ impl Records {
                 break;
             }
             if tape.content() == entry.content {
-                found = Some((entry, tape.ends_line()));
+                // What comes next is looked at now: a longer record may be compared after this one.
+                found = Some((entry, tape.ends_line(), next_byte(&mut reader).map_err(failed)?));
             }
         }
-        let Some((entry, ends_line)) = found else { return Ok(Known::New) };
-        if tape.bytes() > entry.content.bytes || !entry.done {
-            return Ok(Known::UpTo(Box::new(entry.clone())));
+        match found {
+            None => Ok(Known::New),
+            Some((entry, _, _)) if !entry.done => Ok(Known::UpTo(Box::new(entry.clone()))),
+            Some((entry, ends_line, next)) => grown(name, entry, ends_line, next),
         }
-        let next = loop {
-            match reader.fill_buf() {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                other => break other.map_err(failed)?.first().copied(),
-            }
-        };
-        grown(name, entry, ends_line, next)
+    }
+}
+
+/// The byte that is read next; none at the end.
+fn next_byte(reader: &mut impl BufRead) -> std::io::Result<Option<u8>> {
+    loop {
+        match reader.fill_buf() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return Ok(other?.first().copied()),
+        }
     }
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn
 pub(crate) fn lined(mut content: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     let head = content.fill_buf()?;
     let head = without_mark(head).trim_ascii_start();
-    let is_array = head.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"));
+    let is_array = head.strip_prefix(b"[").is_some_and(|rest| is_of_objects(rest.trim_ascii()));
     if !is_array {
         return Ok(content);
     }
@@ -278,6 +278,12 @@ impl Frames {
             return Ok(true);
         }
     }
+}
+
+/// Whether what follows the first bracket of a text may be an array of objects: the first one, or
+/// the end of the array.
+fn is_of_objects(rest: &[u8]) -> bool {
+    rest.starts_with(b"{") || rest == b"]"
 }
 
 /// The elements of a JSON array, each on a line of its own.

@@ -77,3 +77,26 @@ fn another_state_of_a_record_takes_the_place_of_it() {
     records.remove(1);
     assert_eq!((records.at_path(&first.disk.path), records.next_number()), (None, 1));
 }
+
+#[test]
+fn a_file_that_grew_within_a_line_is_refused_beside_a_longer_one_that_begins_like_it() {
+    let place = tempfile::tempdir().unwrap();
+    let name = |file: &str| place.path().join(file).to_str().unwrap().to_owned();
+    let (short, long) = (name("short.csv"), name("long.csv"));
+    let begin = "hello\n".repeat(1000);
+    fs::write(&short, begin.clone() + "hel").unwrap();
+    fs::write(&long, begin.clone() + &"xx\n".repeat(1000)).unwrap();
+    let mut records = Records::of(vec![entry_of(&short, 1)]);
+    for _ in 0..2 {
+        assert_eq!(number_of(&find(&records, &short)), ("in", 1));
+        fs::write(&short, begin.clone() + "hello\n").unwrap();
+        let refused = records.find(&short, &on_disk(&short).unwrap().unwrap(), false);
+        assert!(matches!(refused, Err(Failure::Refused(_))), "{refused:?}");
+        // The end of the line alone is no more of it.
+        fs::write(&short, begin.clone() + "hel\nmore\n").unwrap();
+        assert_eq!(number_of(&find(&records, &short)), ("up to", 1));
+        fs::write(&short, begin.clone() + "hel").unwrap();
+        records.put(entry_of(&long, 2));
+    }
+    assert_eq!(number_of(&find(&records, &long)), ("in", 2));
+}

@@ -272,7 +272,10 @@ fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &st
 fn feed(source: &Source, stated: &Stated, rows: &mut Rows) -> Result<(Feed, Datum), Failure> {
     let empty = Datum::Text(String::new());
     let name = match source {
-        Source::Literal(text) => return Ok((Feed::Literal, Datum::Text(text.clone()))),
+        Source::Literal(text) => {
+            check_is_no_column(text, rows)?;
+            return Ok((Feed::Literal, Datum::Text(text.clone())));
+        }
         Source::Column(name) => name,
     };
     let marked = name.strip_prefix(MARK).and_then(|number| stated.sources.get(number.parse::<usize>().ok()?));
@@ -291,13 +294,28 @@ fn pair(sources: &[String], stated: &Stated, rows: &mut Rows) -> Result<Computed
     for source in sources {
         items.push(match split::is_expression(source) && !rows.has_column(source) {
             true => Computed::bind(source, &stated.zone, rows)?.expr,
-            false => constant(source).map_or_else(
-                || rows.slot(source.trim_matches('`')).map(|slot| Expr::of_column(source, slot)),
-                Ok,
-            )?,
+            false => match constant(source) {
+                Some(constant) => {
+                    check_is_no_column(source, rows)?;
+                    constant
+                }
+                None => Expr::of_column(source, rows.slot(source.trim_matches('`'))?),
+            },
         });
     }
     Ok(Computed { expr: Expr::List(items), text: sources.join(", ") })
+}
+
+/// Refuses a number that is also the name of a column: it would be the same for each row, where the
+/// column may be meant.
+fn check_is_no_column(number: &str, rows: &Rows) -> Result<(), Failure> {
+    if number.parse::<f64>().is_err() || !rows.has_column(number) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "`{number}` is a number and the name of a column: for the column, put it in backquotes (`{number}`), for the \
+         number, in brackets: ({number})"
+    )))
 }
 
 /// A number or a text in quotes.

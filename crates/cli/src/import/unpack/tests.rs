@@ -110,6 +110,10 @@ fn the_elements_of_an_array_are_lines() {
     assert_eq!(lines[0].trim_start_matches('\u{feff}').trim(), "{\"a\": [1, 2], \"b\": \"],}\\\"\"}");
     assert_eq!(lines[1], "{\"a\":{}}");
     assert_eq!(read(b"[2013-01-01] text\n".to_vec()).unwrap(), "[2013-01-01] text\n");
+    for none in ["[]", "\u{feff} [\n]\n", "[ ]"] {
+        let lines = read(none.as_bytes().to_vec()).unwrap();
+        assert_eq!(lines.trim_start_matches('\u{feff}').trim(), "", "{none}");
+    }
 }
 
 /// What is said of a file of which nothing else is known.
