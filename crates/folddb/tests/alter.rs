@@ -439,17 +439,20 @@ fn another_lifetime_is_that_of_later_writes() {
 fn a_hashed_table_is_altered_in_what_it_has() {
     let (_dir, store) = fresh(small_values().disk_reserve_bytes(0));
     let table = store.create_bytes_table("t", TableRules::hashed(KeyCodec::Bytes)).unwrap();
-    table.put(b"in a segment", &[1; 500]).unwrap();
-    table.alter(|rules| rules.value_placement(ValuePlacement::Files)).unwrap();
-    table.put(b"in a file", &[2; 500]).unwrap();
+    table.put(b"before", &[1; 500]).unwrap();
+    assert_eq!(table.alter(|rules| rules.block_bytes(4096)).unwrap().len(), 1);
+    table.put(b"after", &[2; 500]).unwrap();
     let refused = table.alter(|rules| rules.summaries(true)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+    let refused = table.alter(|rules| rules.value_placement(ValuePlacement::Files)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::RulesMismatch, "{refused}");
+    assert!(refused.message().contains("`value_placement`"), "{refused}");
     let path = store.path().to_owned();
     drop((table, store));
     let store = Store::open(&path, small_values()).unwrap();
     let table = store.bytes_table("t").unwrap();
-    assert_eq!(table.get(b"in a segment").unwrap(), Some(vec![1; 500]));
-    assert_eq!(table.get(b"in a file").unwrap(), Some(vec![2; 500]));
+    assert_eq!(table.get(b"before").unwrap(), Some(vec![1; 500]));
+    assert_eq!(table.get(b"after").unwrap(), Some(vec![2; 500]));
     assert_eq!(outdated(&table), 0);
 }
 

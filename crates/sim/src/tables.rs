@@ -208,7 +208,7 @@ impl Shape {
             } else {
                 Some([32, 100][usize::from(values / 2 % 2)])
             },
-            in_files: self.in_files || values % 5 == 0,
+            in_files: self.in_files || (values % 5 == 0 && self.order != Order::Hashed),
             ..*self
         }
     }

@@ -36,7 +36,7 @@ impl BytesTable {
     /// |---|---|---|
     /// | `block_bytes`, `compression`, `filter_bits`, `summaries` | any other | to the parts that flushes and merges write from then on |
     /// | `separate` | another length, not none | to values written from then on |
-    /// | `value_placement` | any other | to values written from then on |
+    /// | `value_placement` | any other, of a sorted table | to values written from then on |
     /// | `expire` | another time, but not from or to never | to values written from then on |
     /// | `keep` | a shorter or longer window, or fewer versions, of a sorted table | at once; a longer window has the past from its alteration on |
     /// | `key_names` | any others | at once |

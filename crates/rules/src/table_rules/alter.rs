@@ -8,7 +8,7 @@
 //! |---|---|
 //! | block_bytes, compression, bottom_compression, filter_bits, summaries | yes: merges write their parts by the new rule |
 //! | separate | yes, to another length: for values that are written from then on; not taken away |
-//! | value_placement | yes, for values that are written from then on |
+//! | value_placement | of a sorted table, for values that are written from then on |
 //! | expire | yes, to another time, for values that are written from then on; not from or to never |
 //! | keep | a window may be longer or shorter, the versions of a sorted table fewer |
 //! | key_names | yes |
@@ -17,7 +17,7 @@
 
 use folddb_base::{Error, ErrorKind};
 
-use super::choices::{FoldName, TableKind};
+use super::choices::{Compression, FoldName, TableKind};
 use super::data::{KEY_NAMES, TableRules};
 use crate::time::{Expire, Keep};
 
@@ -83,6 +83,7 @@ impl TableRules {
         self.check_meaning(wanted)?;
         self.check_indexes_stay(wanted)?;
         self.check_separation_stays(wanted)?;
+        self.check_placement_stays(wanted)?;
         self.check_expiry_stays(wanted)?;
         self.check_past_stays(wanted)?;
         Ok(self.changes(wanted))
@@ -148,6 +149,16 @@ impl TableRules {
         }
     }
 
+    /// Segments and directories are numbered as they are begun, and each kind is written to for as
+    /// long as it has room: after a change, what is newer could have the lower number.
+    fn check_placement_stays(&self, wanted: &TableRules) -> Result<(), Error> {
+        if self.kind == TableKind::Sorted || self.value_placement == wanted.value_placement {
+            return Ok(());
+        }
+        let why = "a hashed table tells the newest of the values of a key by where they are";
+        Err(refused("value_placement", why, ADVICE))
+    }
+
     fn check_expiry_stays(&self, wanted: &TableRules) -> Result<(), Error> {
         if self.expire.has_stamps() == wanted.expire.has_stamps() {
             return Ok(());
@@ -192,13 +203,10 @@ impl TableRules {
     fn alterable(&self) -> [(&'static str, String, Applies); 10] {
         let separate = self.separate.map_or("none".to_owned(), |bytes| bytes.to_string());
         let summaries = if self.summaries { "on" } else { "off" };
+        let bottom = self.bottom_compression.map_or("as compression", Compression::name).to_owned();
         [
             ("block_bytes", self.block_bytes.to_string(), Applies::ByMerges),
-            (
-                "bottom_compression",
-                self.bottom_compression.unwrap_or(self.compression).to_string(),
-                Applies::ByMerges,
-            ),
+            ("bottom_compression", bottom, Applies::ByMerges),
             ("compression", self.compression.to_string(), Applies::ByMerges),
             ("expire", self.expire.to_string(), Applies::ToWrites),
             ("filter_bits", self.filter_bits.to_string(), Applies::ByMerges),

@@ -155,7 +155,7 @@ fn what_only_a_newer_version_means_is_refused() {
         text.replace("rules 1", "rules 2"),
         format!("{text}expiry=7\n"),
         text.replace("kind=sorted", "kind=braided"),
-        text.replace("none", "zstd"),
+        text.replace("none", "brotli"),
         text.replace("key=bytes", "key=dates"),
         text.replace("delete=never", "delete=sometimes"),
         text.replace("10", "1000"),

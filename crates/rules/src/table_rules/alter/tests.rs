@@ -50,6 +50,21 @@ fn what_is_asked_at_a_write_may_be_altered() {
     assert_eq!(changed(&wanted, &wanted.clone().separate(u32::MAX)), ["separate"]);
 }
 
+/// The newest of the values of a key is the one whose segment, or directory, has the highest
+/// number.
+#[test]
+fn values_of_a_hashed_table_stay_in_segments_or_in_files() {
+    for keep in [Keep::Latest, Keep::Versions(3)] {
+        let segments = TableRules::hashed(KeyCodec::Utf8).keep(keep);
+        let files = segments.clone().value_placement(ValuePlacement::Files);
+        for (from, to) in [(&segments, &files), (&files, &segments)] {
+            let refused = from.changes_to(to).unwrap_err();
+            assert!(refused.message().contains("`value_placement`"), "{refused}");
+            assert!(refused.advice().contains("folddb dump"), "{refused}");
+        }
+    }
+}
+
 #[test]
 fn names_of_keys_and_spellings_of_folds_change_no_meaning() {
     let rules = TableRules::new(KeyCodec::Utf8).fold("sum:u64");
