@@ -1,7 +1,7 @@
 //! Runs one bench without the command line: `cargo run --release -p folddb-bench --example bench --
 //! hugedb 0.1 [batch [memory_mb [merge_threads [seconds [merge_factor]]]]] [inserts] [alone]
-//! [hashed]`; 0 is the default. With `inserts` rows of `hugedb` are put where there is none, with `alone` nothing
-//! reads while `osmos` writes, with `hashed` the table of `elliptics` is hashed.
+//! [hashed]`; 0 is the default. With `inserts` rows of `hugedb` are put where there is none, with
+//! `alone` nothing reads while `osmos` writes, with `hashed` the table of `elliptics` is hashed.
 
 use std::process::ExitCode;
 

@@ -18,7 +18,8 @@ fn free_pages_among_used_memory_are_given_back() {
     let before = resident_kib();
     give_back();
     let after = resident_kib();
-    assert!(after + (40 << 10) < before, "{before} KiB before, {after} after; 48 MiB are free");
+    // Other tests of this process take memory meanwhile.
+    assert!(after + (24 << 10) < before, "{before} KiB before, {after} after; 48 MiB are free");
     assert!(pieces.iter().flatten().all(|piece| piece.iter().all(|&byte| byte == 1)));
 }
 

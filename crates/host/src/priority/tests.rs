@@ -1,6 +1,6 @@
 //! The system says what a thread has become.
 
-use super::lower;
+use super::{NICE_MAX, lower};
 
 /// The nice value of the calling thread: the 19th field of its line, of which two end with the
 /// name.
@@ -21,7 +21,8 @@ fn only_the_calling_thread_is_lowered() {
         lower(u8::MAX);
         [same, less, nice()]
     });
-    let expected = [before, (before + 3).min(19), 19].map(Some);
+    let less = (before + 3).min(19);
+    let expected = [before, less, (less + i32::from(NICE_MAX)).min(19)].map(Some);
     assert_eq!(lowered.join().expect("it ends"), expected);
     assert_eq!(nice(), Some(before));
 }
