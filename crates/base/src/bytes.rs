@@ -75,8 +75,7 @@ impl std::fmt::Display for Malformed {
             Malformed::Order => "numbers do not agree or are out of order",
             Malformed::Version => "it is of another version than this one reads",
             Malformed::Feature => {
-                "it is not damaged, but compressed by LZ4 or zstd: that needs the feature `lz4` or \
-                 `zstd` of folddb, which is off"
+                "it is compressed by LZ4 or zstd: that needs the feature `lz4` or `zstd` of folddb, which is off"
             }
         })
     }

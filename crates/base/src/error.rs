@@ -30,7 +30,8 @@ pub enum ErrorKind {
     RulesMismatch,
     /// Another process, or another handle of this one, has the store open.
     Locked,
-    /// The store was written by a newer version of FoldDB. Use that version.
+    /// The store was written by a newer version of FoldDB, or by one that was built with a feature
+    /// that this one lacks. Use that one.
     NewerFormat,
     /// The operating system refuses access to a file.
     Permission,

@@ -7,13 +7,16 @@ use std::fs;
 use std::path::Path;
 
 use folddb::codec::KeyCodec;
+use folddb::maintenance::{RepairOptions, VerifyOptions};
 use folddb::table_rules::{Compression, TableRules};
 use folddb::{ErrorKind, Options, Store};
 
-/// A store of version 1, with tables that need features, in a directory of its own.
-fn kept_store(dir: &Path) -> std::path::PathBuf {
-    let (from, to) =
-        (Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/fixtures/v1/closed"), dir.join("kept.folddb"));
+/// A store of an earlier version, in a directory of its own.
+fn kept_store(dir: &Path, fixture: &str) -> std::path::PathBuf {
+    let (from, to) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/fixtures").join(fixture),
+        dir.join("kept.folddb"),
+    );
     fs::create_dir(&to).unwrap();
     for file in fs::read_dir(from).unwrap() {
         let file = file.unwrap();
@@ -61,7 +64,7 @@ fn a_table_is_made_or_the_feature_is_named_that_it_needs() {
 #[test]
 fn a_store_opens_or_the_table_and_the_feature_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    let opened = Store::open(kept_store(dir.path()), Options::default());
+    let opened = Store::open(kept_store(dir.path(), "v1/closed"), Options::default());
     if cfg!(not(feature = "lz4")) {
         let refused = opened.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
@@ -83,5 +86,38 @@ fn a_store_opens_or_the_table_and_the_feature_are_named() {
             let refused = table.write(folddb::WriteOp::Fold, b"key", b"").unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
         }
+    }
+}
+
+/// The tables say no longer that they are compressed, but their blocks are. They are whole: a
+/// verdict of damage would have them salvaged, and be left out.
+#[test]
+fn blocks_that_need_a_feature_are_not_called_damaged_and_are_not_left_out() {
+    let (dir, options) = (tempfile::tempdir().unwrap(), Options::default());
+    let path = kept_store(dir.path(), "v9/undone");
+    let is_complete = Compression::Lz4.is_available() && Compression::Zstd.is_available();
+    let report = Store::verify(&path, &VerifyOptions::default().deep(true), &options).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let unread = report.findings.iter().filter(|finding| finding.what.contains("feature")).count();
+    assert_eq!(unread == 0, is_complete, "{report:?}");
+    let repaired = Store::repair(&path, &dir.path().join("repaired"), &RepairOptions::default(), &options);
+    match repaired {
+        Ok(report) => assert!(is_complete && report.records_lost == 0, "{report:?}"),
+        Err(error) => {
+            assert!(!is_complete && error.kind() == ErrorKind::NewerFormat, "{error}");
+            assert!(error.to_string().contains("feature `"), "{error}");
+        }
+    }
+    let scanned = Store::open(&path, options).and_then(|store| {
+        let tables = store.tables();
+        tables.iter().try_for_each(|table| {
+            let mut rows = store.bytes_table(table)?.scan().rows()?;
+            while rows.next_row()?.is_some() {}
+            Ok(())
+        })
+    });
+    match scanned {
+        Ok(()) => assert!(is_complete),
+        Err(error) => assert!(!is_complete && error.kind() == ErrorKind::NewerFormat, "{error}"),
     }
 }

@@ -27,6 +27,9 @@ use crate::kept::Kept;
 use crate::separators::{Leaf, Separators};
 use crate::shared::{Shared, count};
 
+/// What to do where this build of the library lacks a feature.
+const OTHER_BUILD: &str = "use a build of FoldDB with that feature";
+
 /// One file of sorted records, open for reading.
 pub struct Part {
     files: Arc<dyn Files>,
@@ -306,7 +309,7 @@ impl Part {
     /// A block from the file.
     pub(crate) fn read_block(&self, place: Place) -> Result<Block> {
         let stored = self.read_stored(place)?;
-        Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
+        Block::open(stored, self.seed(place)).map_err(|fault| self.unread(place, fault))
     }
 
     /// A filter partition from the file.
@@ -400,6 +403,17 @@ impl Part {
         &self.shared
     }
 
+    /// Why the block at `place` is not read: it is damaged, unless this build of the library lacks
+    /// what it needs.
+    #[cold]
+    pub(crate) fn unread(&self, place: Place, fault: Malformed) -> Error {
+        if fault != Malformed::Feature {
+            return self.damage(place, fault);
+        }
+        let message = format!("a block of {} at offset {}: {fault}", self.path.display(), place.offset);
+        Error::new(ErrorKind::NewerFormat, message).advise(OTHER_BUILD)
+    }
+
     /// Damage to the piece at `place`.
     #[cold]
     pub(crate) fn damage(&self, place: Place, fault: impl fmt::Display) -> Error {
@@ -447,7 +461,7 @@ impl Frame {
                  which is off",
                 path.display()
             );
-            return Err(Error::new(ErrorKind::RulesMismatch, message));
+            return Err(Error::new(ErrorKind::NewerFormat, message).advise(OTHER_BUILD));
         }
         let meta = read_piece(file, path, footer.meta)?;
         let meta = Meta::open(&meta, place_seed(number.0, footer.meta.offset), file_bytes)

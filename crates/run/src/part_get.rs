@@ -360,7 +360,7 @@ impl Part {
         }
         let mut stored = std::mem::take(stored);
         self.read_stored_into(place, &mut stored)?;
-        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))?;
+        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.unread(place, fault))?;
         Ok(Found::Read(block))
     }
 }

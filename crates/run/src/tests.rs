@@ -342,6 +342,9 @@ impl Inspect for Told {
     fn fault(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
+    fn unread(&mut self, error: folddb_base::Error) {
+        panic!("a block that this build cannot read: {error}");
+    }
 }
 
 /// Parts with several blocks to a leaf, and several leaves.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, Op, OpKind, Record, Result, Rope, Stamp, error};
+use folddb_base::{Error, ErrorKind, Op, OpKind, Record, Result, Rope, Stamp, error};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
@@ -70,6 +70,9 @@ pub trait Inspect {
     /// Takes a fault.
     fn fault(&mut self, fault: Fault);
 
+    /// Takes an error that says nothing of the file: this build of the library cannot read a block.
+    fn unread(&mut self, error: Error);
+
     /// Takes note of bytes that have been read.
     fn progress(&mut self, _bytes: u64) {}
 }
@@ -79,20 +82,19 @@ pub trait Inspect {
 /// # Errors
 /// The first thing that is wrong, naming file and offset, or a read error.
 pub fn verify(part: &Arc<Part>) -> Result<()> {
-    #[derive(Default)]
-    struct First(Option<Fault>);
-    impl Inspect for First {
+    struct First<'a>(&'a Part, Option<Error>);
+    impl Inspect for First<'_> {
         fn record(&mut self, _: u64, _: Record<'_>) {}
         fn fault(&mut self, fault: Fault) {
-            self.0.get_or_insert(fault);
+            self.1.get_or_insert_with(|| error::corrupt(self.0.path(), fault.offset, fault.what));
+        }
+        fn unread(&mut self, error: Error) {
+            self.1.get_or_insert(error);
         }
     }
-    let mut first = First::default();
+    let mut first = First(part, None);
     examine(part, Depth::Records, &mut first);
-    match first.0 {
-        Some(fault) => Err(error::corrupt(part.path(), fault.offset, fault.what)),
-        None => Ok(()),
-    }
+    first.1.map_or(Ok(()), Err)
 }
 
 /// Checks the file of a part, bypassing the cache, and continues after a fault if it can.
@@ -285,6 +287,10 @@ impl<'a> Check<'a> {
     fn block(&mut self, place: Place, separator: &[u8], next: Option<Place>) {
         let block = match self.part.read_block(place) {
             Ok(block) => block,
+            Err(error) if error.kind() == ErrorKind::NewerFormat => {
+                self.is_partial = true;
+                return self.inspect.unread(error);
+            }
             Err(error) => {
                 let next_read = next.and_then(|place| self.first_key(place));
                 let keys = KeySpan { next_read, ..self.span(separator) };

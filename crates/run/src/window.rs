@@ -50,11 +50,11 @@ impl Window {
         if let Some(mut spare) = self.spare.take()
             && let Some(block) = Arc::get_mut(&mut spare)
         {
-            block.refill(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+            block.refill(stored, part.seed(place)).map_err(|fault| part.unread(place, fault))?;
             return Ok(spare);
         }
         let block =
-            Block::open(stored.to_vec(), part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+            Block::open(stored.to_vec(), part.seed(place)).map_err(|fault| part.unread(place, fault))?;
         Ok(Arc::new(block))
     }
 
@@ -66,7 +66,7 @@ impl Window {
         let mut stored = vec![0; place.len_bytes as usize];
         part.read_at(place.offset, &mut stored)?;
         count(&part.shared().counters().pieces_read, 1);
-        let block = Block::open(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+        let block = Block::open(stored, part.seed(place)).map_err(|fault| part.unread(place, fault))?;
         Ok(Arc::new(block))
     }
 

@@ -23,6 +23,7 @@
 //!   fixtures/v7/closed/          as in v1, with filters that know leading elements of tuples
 //!   fixtures/v8/altered/         tables whose rules were altered, in a snapshot of the manifest and in edits after it
 //!   fixtures/v9/compressed/      blocks compressed by zstd and LZ4, at the bottom, above it, and before an alteration
+//!               undone/          blocks compressed by zstd and by LZ4, in tables that say so no longer
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.
@@ -59,7 +60,7 @@ pub fn options() -> Options {
 }
 
 /// The fixtures by name: each is a store or a place for backups, with its known contents.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "closed",
     "unclosed",
     "backup",
@@ -71,6 +72,7 @@ pub const NAMES: [&str; 11] = [
     "restored",
     "altered",
     "compressed",
+    "undone",
 ];
 
 /// Writes one of the fixtures into an existing directory that does not have it.
@@ -90,6 +92,7 @@ pub fn write(dir: &Path, name: &str) -> Result<()> {
         "restored" => restored(dir),
         "altered" => altered(dir),
         "compressed" => compressed(dir),
+        "undone" => undone(dir),
         _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
     }
 }
@@ -201,6 +204,22 @@ fn compressed(dir: &Path) -> Result<()> {
     }
     tables[3].alter(|rules| rules.compression(Compression::None))?;
     dump(&store, &dir.join("compressed.dump"))?;
+    store.close()
+}
+
+fn undone(dir: &Path) -> Result<()> {
+    let store = Store::create(dir.join("undone"), still(12))?;
+    write_numbered(&store, 1..=20)?;
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        let rules = Rules::sorted::<String, String>().compression(compression).block_bytes(1024);
+        let table = store.table(compression.name(), rules)?;
+        for i in 0..60 {
+            table.put(&format!("key {i:03}"), &format!("the value of {i}, and some more, and more"))?;
+        }
+        store.flush()?;
+        table.alter(|rules| rules.compression(Compression::None))?;
+    }
+    dump(&store, &dir.join("undone.dump"))?;
     store.close()
 }
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use folddb_base::{Record, Result, Rope, error};
+use folddb_base::{Error, Record, Result, Rope, error};
 use folddb_rules::time::moment;
 use folddb_run::{Depth, Fault, Inspect, examine};
 
@@ -51,6 +51,9 @@ impl Store {
                 if let Some(fault) = found.fault.take() {
                     return Err(error::corrupt(file.part.path(), fault.offset, fault.what));
                 }
+                if let Some(error) = found.unread.take() {
+                    return Err(error);
+                }
             }
         }
         unflushed::visit_unflushed(self.engine(), &mut |_, rope| found.note(rope));
@@ -62,6 +65,7 @@ impl Store {
 struct TimesOfValues {
     times: BTreeMap<u64, ValueTimes>,
     fault: Option<Fault>,
+    unread: Option<Error>,
 }
 
 impl TimesOfValues {
@@ -84,5 +88,9 @@ impl Inspect for TimesOfValues {
 
     fn fault(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
+    }
+
+    fn unread(&mut self, error: Error) {
+        self.unread.get_or_insert(error);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use folddb_base::Stamp;
 use folddb_base::checksum::{hash32, hash64, key_hash, place_seed};
 use folddb_base::{
-    Direction, FileNumber, OpKind, Pointer, Record, RecordSink, RecordStream, TableId, ValuePlace,
+    Direction, Error, FileNumber, OpKind, Pointer, Record, RecordSink, RecordStream, TableId, ValuePlace,
 };
 use folddb_layout::block::{Block, BlockCursor, Compression, Encoding, Place, TRAILER_BYTES, seal};
 use folddb_layout::file_name::FileName;
@@ -271,6 +271,9 @@ impl Inspect for Counted {
     }
     fn fault(&mut self, fault: Fault) {
         assert!(!fault.what.is_empty());
+        self.faults += 1;
+    }
+    fn unread(&mut self, _: Error) {
         self.faults += 1;
     }
 }

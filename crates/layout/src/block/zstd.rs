@@ -2,7 +2,7 @@
 //!
 //! Without the feature `zstd`, nothing is compressed and nothing compressed can be read: a table
 //! that needs it is refused earlier, by name (`StoredRules::bind`), and so is a part
-//! (`Footer::read`).
+//! (`Part::open`).
 //!
 //! zstd works in a context, which takes longer to make than a block takes to compress. Each thread
 //! keeps one of each kind, unless a long body has made it large.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, Record, RecordSink, Result, Seq, error};
+use folddb_base::{Error, ErrorKind, Record, RecordSink, Result, Seq, error};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, TableState};
 use folddb_rules::KeyOrder;
@@ -68,9 +68,18 @@ fn salvage_part(
         true => Ok(opened),
         false => Err(error::corrupt(&path, 0, "its length is not what the manifest says")),
     });
+    // What is whole would be left out.
+    let opened = match opened {
+        Err(error) if error.kind() == ErrorKind::NewerFormat => return Err(error),
+        opened => opened,
+    };
     if let Ok(opened) = &opened {
-        let mut look = Faults { any: false, lost: LostValues::new(values, table.id, repairer.draft) };
+        let lost = LostValues::new(values, table.id, repairer.draft);
+        let mut look = Faults { any: false, unread: None, lost };
         examine(opened, Depth::Records, &mut look);
+        if let Some(error) = look.unread {
+            return Err(error);
+        }
         if !look.any && look.lost.is_empty() {
             return copy_part(repairer, part, &path, &*file.1, file.0).map(Some);
         }
@@ -189,6 +198,8 @@ fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss 
 /// Whether a part is intact, and the values that its records point to.
 struct Faults<'a> {
     any: bool,
+    /// This build of the library cannot read all of it.
+    unread: Option<Error>,
     lost: LostValues<'a>,
 }
 
@@ -199,6 +210,10 @@ impl Inspect for Faults<'_> {
 
     fn fault(&mut self, _: Fault) {
         self.any = true;
+    }
+
+    fn unread(&mut self, error: Error) {
+        self.unread.get_or_insert(error);
     }
 }
 
@@ -245,6 +260,10 @@ impl Inspect for Salvager<'_> {
         key.clear();
         key.extend_from_slice(record.key);
         *seq = record.seq;
+    }
+
+    fn unread(&mut self, error: Error) {
+        self.error.get_or_insert(error);
     }
 
     fn fault(&mut self, fault: Fault) {

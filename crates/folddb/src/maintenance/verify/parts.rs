@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Record, Rope, counted};
+use folddb_base::{Error, ErrorKind, Record, Rope, counted};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
@@ -109,6 +109,10 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
     let opened = Part::open(&verifier.options.host.files, &path, state.file, &rules.order, &verifier.shared);
     let part = match opened {
         Ok(part) => part,
+        Err(error) if error.kind() == ErrorKind::NewerFormat => {
+            verifier.report.findings.push(Finding::note(&name, not_checked(&error)));
+            return verifier.advance(state.file_bytes);
+        }
         Err(error) => {
             verifier
                 .report
@@ -143,6 +147,7 @@ fn inspect(
         misfits: Misfits::default(),
         unfit: Unfit::default(),
         has_faults: false,
+        has_unread: false,
         // Not as the rules say: they may have been altered since it was written.
         refolded: part.has_summaries().then(Refolded::default),
     };
@@ -154,6 +159,10 @@ fn inspect(
     let read = verifier.report.checked.bytes - before;
     verifier.advance(state.file_bytes.saturating_sub(read));
     part.forget();
+}
+
+fn not_checked(error: &Error) -> String {
+    format!("{}: it is not checked", error.message())
 }
 
 fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
@@ -190,6 +199,8 @@ struct Inspector<'a, 'l> {
     /// Records whose values the table does not take.
     unfit: Unfit,
     has_faults: bool,
+    /// This build of the library cannot read some blocks.
+    has_unread: bool,
     /// The folds of the blocks, in tables with summaries.
     refolded: Option<Refolded>,
 }
@@ -223,6 +234,12 @@ impl Inspect for Inspector<'_, '_> {
         let loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &fault.keys);
         let finding = Finding::damage(self.name, Some(fault.offset), fault.what).costs(loss);
         self.verifier.report.findings.push(finding);
+    }
+
+    fn unread(&mut self, error: Error) {
+        if !std::mem::replace(&mut self.has_unread, true) {
+            self.verifier.report.findings.push(Finding::note(self.name, not_checked(&error)));
+        }
     }
 
     fn progress(&mut self, bytes: u64) {
