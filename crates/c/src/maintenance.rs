@@ -229,8 +229,9 @@ pub extern "C" fn folddb_restore(
 /// is NULL, is set to the number of things that are wrong.
 ///
 /// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
-/// a program wrote values that their tables do not accept; StoreNotFound, Locked; Stopped where
-/// `progress` wants it to; a folder that cannot be listed.
+/// a program wrote values that their tables do not accept; NewerFormat where the rest is whole, but
+/// this build cannot read some parts; StoreNotFound, Locked; Stopped where `progress` wants it to; a
+/// folder that cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(
     path: Text,
@@ -250,7 +251,15 @@ pub extern "C" fn folddb_verify(
         // The heaviest come first.
         let wrong: Vec<_> = report.findings.iter().filter(|found| found.severity != Severity::Note).collect();
         put(findings, wrong.len());
-        let Some(first) = wrong.first() else { return Ok(true) };
+        let Some(first) = wrong.first() else {
+            let unread = report.checked.parts_unread;
+            if unread > 0 {
+                let message =
+                    format!("{path}: this build cannot read {unread} of its parts; the rest is whole");
+                return Err(Error::new(ErrorKind::NewerFormat, message));
+            }
+            return Ok(true);
+        };
         if first.severity == Severity::Unfit {
             let message = format!("{path} is not damaged; in {}: {}", first.file, first.what);
             return Err(

@@ -153,11 +153,11 @@ impl ChangesFooter {
             return Err(Malformed::Tag.into());
         }
         let version = reader.u32()?;
+        let footer_at = file_bytes.checked_sub(CHANGES_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
+        body_of(bytes, number, footer_at)?; // before the version: a damaged one is no newer one
         if version > CHANGES_VERSION {
             return Err(FooterFault::Newer(version));
         }
-        let footer_at = file_bytes.checked_sub(CHANGES_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
-        body_of(bytes, number, footer_at)?;
         if version == 0 || reader.u32()? != 0 {
             return Err(Malformed::Tag.into());
         }

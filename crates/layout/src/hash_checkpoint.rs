@@ -324,11 +324,11 @@ impl CheckpointFooter {
             return Err(Malformed::Tag.into());
         }
         let version = reader.u32()?;
+        let footer_at = file_bytes.checked_sub(CHECKPOINT_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
+        body_of(bytes, number, footer_at)?; // before the version: a damaged one is no newer one
         if version > CHECKPOINT_VERSION {
             return Err(FooterFault::Newer(version));
         }
-        let footer_at = file_bytes.checked_sub(CHECKPOINT_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
-        body_of(bytes, number, footer_at)?;
         let reserved = reader.u32()?;
         let (said_number, said_bytes) = (reader.u64()?, reader.u64()?);
         let (directory_offset, directory_len, salt) = (reader.u64()?, reader.u64()?, reader.u64()?);

@@ -50,7 +50,9 @@ const MAGIC: [u8; 8] = *b"FoldPart";
 ///   56 reserved u32           60 checksum u32 of the 60 bytes before, seeded with number and offset
 /// ```
 ///
-/// The version is 3 if blocks may be compressed by zstd, else 2 if there are summaries, else 1.
+/// The version is 3 if blocks may be compressed by zstd, else 2 if there are summaries, else 1. Each
+/// version keeps length, magic, version and checksum where they are, so that damage to a version is
+/// told from a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
     /// The version of the file.
@@ -113,16 +115,16 @@ impl Footer {
         if reader.take(MAGIC.len())? != MAGIC {
             return Err(Malformed::Tag.into());
         }
-        let version = reader.u32()?;
-        if version > PART_VERSION_ZSTD {
-            return Err(FooterFault::Newer(version));
-        }
-        let reserved = reader.u32()?;
+        let (version, reserved) = (reader.u32()?, reader.u32()?);
         let (number, len) = (reader.u64()?, reader.u64()?);
         let (top_index, meta) = (Place::read(&mut reader)?, Place::read(&mut reader)?);
         let (reserved_too, checksum) = (reader.u32()?, reader.u32()?);
+        // Before the version: a damaged one is no newer one.
         if hash32(Footer::seed(file_number, file_bytes), &bytes[..FOOTER_BYTES - 4]) != checksum {
             return Err(Malformed::Checksum.into());
+        }
+        if version > PART_VERSION_ZSTD {
+            return Err(FooterFault::Newer(version));
         }
         if version == 0 || reserved != 0 || reserved_too != 0 {
             return Err(Malformed::Tag.into());

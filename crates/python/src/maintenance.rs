@@ -134,7 +134,8 @@ pub(crate) fn restore<'py>(
 }
 
 /// Checks a store that nobody has open: every file, and with `deep` every value. The findings are
-/// in `damage`, `unfit` (values that programs wrote and that their tables do not take) and `notes`.
+/// in `damage`, `unfit` (values that programs wrote and that their tables do not take) and `notes`;
+/// `parts_unread` counts files that this build cannot read, for lack of a feature or a newer version.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep = false, progress = None, **settings))]
 pub(crate) fn verify<'py>(
@@ -155,6 +156,7 @@ pub(crate) fn verify<'py>(
     told.set_item("damage", PyList::new(py, of(Severity::Damage).map(ToString::to_string))?)?;
     told.set_item("unfit", PyList::new(py, of(Severity::Unfit).map(ToString::to_string))?)?;
     told.set_item("notes", PyList::new(py, of(Severity::Note).map(ToString::to_string))?)?;
+    told.set_item("parts_unread", report.checked.parts_unread)?;
     told.set_item("tables", report.checked.tables)?;
     told.set_item("records", report.checked.records)?;
     told.set_item("bytes", report.checked.bytes)?;

@@ -23,7 +23,9 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failur
         report.findings.iter().try_for_each(|finding| writeln!(out, "{finding}"))?;
         writeln!(out, "{}", summary(&report))
     })?;
-    match report.is_clean() {
+    let is_sound = report.damage().next().is_none() && report.unfit().next().is_none();
+    match is_sound {
+        true if report.checked.parts_unread > 0 => Err(Failure::Reported(ExitCode::Refused)),
         true => Ok(()),
         false => Err(Failure::Reported(ExitCode::Damaged)),
     }
@@ -68,6 +70,11 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
              a repair changes them. Put such keys again, or remove them: folddb delete STORE TABLE KEY, then \
              folddb compact STORE TABLE; or open the store with the fold and the types that wrote them",
             human::plural(unfit, "place"),
+        ),
+        (0, _) if checked.parts_unread > 0 => format!(
+            "this build of FoldDB cannot read {}, which may be whole or damaged; what it has read is whole{but}: {looked}. \
+             Verify with a build that has the feature or is of the version named above",
+            human::plural(checked.parts_unread, "part"),
         ),
         (0, true) => format!("whole{but}: {looked}; every record was read"),
         (0, false) => format!("whole{but} as far as it was read: {looked}; --deep reads every record"),

@@ -14,6 +14,7 @@ pub(crate) fn report_json(report: &VerifyReport) -> Value {
             "tables": checked.tables,
             "runs": checked.runs,
             "parts": checked.parts,
+            "parts_unread": checked.parts_unread,
             "records": checked.records,
             "segments": checked.segments,
             "batches": checked.batches,

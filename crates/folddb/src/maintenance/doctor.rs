@@ -50,6 +50,7 @@ const SEGMENTS_MAX: u64 = 5;
 pub(crate) fn advise(facts: &Facts) -> Vec<Advice> {
     let mut advice = Vec::new();
     of_damage(facts, &mut advice);
+    of_unread_parts(facts, &mut advice);
     of_refusals(facts, &mut advice);
     of_space(facts, &mut advice);
     of_folds(facts, &mut advice);
@@ -103,6 +104,15 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
             "keys there cannot be read, and the table is no longer merged: it grows, and reads get slower";
         advice.push(one(Weight::Broken, what, costs, &todo));
     }
+}
+
+fn of_unread_parts(facts: &Facts, advice: &mut Vec<Advice>) {
+    if facts.parts_unread == 0 {
+        return;
+    }
+    let what = format!("this build of FoldDB cannot read {}", counted(facts.parts_unread, "part"));
+    let todo = format!("folddb verify {} names the feature or the version: use a build with it", facts.store);
+    advice.push(one(Weight::Broken, what, "reads and merges of these keys fail here; nothing is lost", todo));
 }
 
 fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
@@ -418,6 +428,7 @@ impl Store {
         facts.needs_list = report.store_id.is_none();
         facts.batches_cut = report.checked.batches_cut;
         facts.batches_to_replay = report.checked.batches.saturating_sub(report.checked.batches_cut);
+        facts.parts_unread = report.checked.parts_unread;
         facts.findings = report.findings;
         Ok(advise(&facts))
     }
@@ -455,6 +466,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         store: store.path().display().to_string(),
         is_live,
         findings: Vec::new(),
+        parts_unread: 0,
         needs_list: false,
         refused: None,
         tables,

@@ -103,7 +103,15 @@ fn a_footer_belongs_to_one_file() {
         bytes[at] ^= 0x20;
     }
     bytes[8] = 2;
-    assert_eq!(ChangesFooter::read(&bytes, NUMBER, 1000), Err(FooterFault::Newer(2)));
+    assert_eq!(
+        ChangesFooter::read(&bytes, NUMBER, 1000),
+        Err(Malformed::Checksum.into()),
+        "a damaged version"
+    );
+    let mut newer = bytes[..CHANGES_FOOTER_BYTES - crate::hash_checkpoint::SUM_BYTES].to_vec();
+    put_sum(&mut newer, 0, NUMBER, 1000 - CHANGES_FOOTER_BYTES as u64);
+    let newer = <[u8; CHANGES_FOOTER_BYTES]>::try_from(&newer[..]).unwrap();
+    assert_eq!(ChangesFooter::read(&newer, NUMBER, 1000), Err(FooterFault::Newer(2)));
     let mut many = Vec::new();
     ChangesFooter { count: 47, ..footer }.put(&mut many);
     let many = <[u8; CHANGES_FOOTER_BYTES]>::try_from(&many[..]).unwrap();

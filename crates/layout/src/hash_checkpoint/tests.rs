@@ -194,5 +194,13 @@ fn a_footer_belongs_to_one_file() {
         bytes[at] ^= 0x20;
     }
     bytes[8] = 2;
-    assert_eq!(CheckpointFooter::read(&bytes, NUMBER, 1000), Err(FooterFault::Newer(2)));
+    assert_eq!(
+        CheckpointFooter::read(&bytes, NUMBER, 1000),
+        Err(Malformed::Checksum.into()),
+        "a damaged version"
+    );
+    let mut newer = bytes[..CHECKPOINT_FOOTER_BYTES - SUM_BYTES].to_vec();
+    put_sum(&mut newer, 0, NUMBER, 1000 - CHECKPOINT_FOOTER_BYTES as u64);
+    let newer = <[u8; CHECKPOINT_FOOTER_BYTES]>::try_from(&newer[..]).unwrap();
+    assert_eq!(CheckpointFooter::read(&newer, NUMBER, 1000), Err(FooterFault::Newer(2)));
 }

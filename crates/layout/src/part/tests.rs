@@ -27,6 +27,10 @@ fn a_footer_belongs_to_one_file() {
     }
     let newer = PART_VERSION_ZSTD + 1;
     bytes[8..12].copy_from_slice(&newer.to_le_bytes());
+    assert_eq!(Footer::read(&bytes, 12, 1000), Err(Malformed::Checksum.into()), "damage to the version");
+    let mut bytes = Vec::new();
+    Footer { version: newer, ..footer() }.put(&mut bytes);
+    let bytes = <[u8; FOOTER_BYTES]>::try_from(&bytes[..]).unwrap();
     assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(newer)));
 }
 

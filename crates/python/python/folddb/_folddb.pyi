@@ -149,6 +149,7 @@ class _VerifyReport(TypedDict):
     damage: List[str]
     unfit: List[str]
     notes: List[str]
+    parts_unread: int
     tables: int
     records: int
     bytes: int

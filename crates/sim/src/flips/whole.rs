@@ -25,10 +25,8 @@ pub(crate) fn tables_of<const N: usize>(
     rules.into_iter().map(table).collect()
 }
 
-/// Whether an error names the file. Damage to the version of a file looks like a newer version.
+/// Whether an error names the file. Damage to the version in `FORMAT` looks like a newer version.
 pub(crate) fn names_file(error: &folddb::Error, name: &str) -> bool {
     let is_damage = error.kind() == ErrorKind::Corruption && error.message().contains("offset");
-    let is_version = error.kind() == ErrorKind::NewerFormat;
-    is_damage && error.message().contains(name)
-        || is_version && (name == "FORMAT" || error.message().contains(name))
+    is_damage && error.message().contains(name) || error.kind() == ErrorKind::NewerFormat && name == "FORMAT"
 }

@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     pub(crate) is_live: bool,
     /// The findings of verifying its files.
     pub(crate) findings: Vec<Finding>,
+    /// Parts that this build cannot read.
+    pub(crate) parts_unread: u64,
     /// No manifest lists what lives: a repair needs the list of a backup.
     pub(crate) needs_list: bool,
     /// Why it does not open, if it does not.

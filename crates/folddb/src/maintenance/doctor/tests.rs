@@ -108,6 +108,8 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
     let missing = on(|facts| facts.tables[0].missing = Some("the fold is not at hand".to_owned()));
     assert!(missing.todo.contains("custom_fold"));
 
+    let unread = on(|facts| facts.parts_unread = 2);
+    assert!(unread.weight == Weight::Broken && unread.what.contains("cannot read 2 parts"), "{unread}");
     let leftover = on(|facts| facts.findings.push(Finding::note("000009.part", "left by a merge")));
     assert!(leftover.weight == Weight::Minor && leftover.what.contains("000009.part"));
 }

@@ -110,7 +110,7 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
     let part = match opened {
         Ok(part) => part,
         Err(error) if error.kind() == ErrorKind::NewerFormat => {
-            verifier.report.findings.push(Finding::note(&name, not_checked(&error)));
+            note_unread(verifier, &name, &error);
             return verifier.advance(state.file_bytes);
         }
         Err(error) => {
@@ -161,8 +161,11 @@ fn inspect(
     part.forget();
 }
 
-fn not_checked(error: &Error) -> String {
-    format!("{}: it is not checked", error.message())
+/// Notes that this build of the library cannot read a part, or some of it.
+fn note_unread(verifier: &mut Verifier<'_>, name: &str, error: &Error) {
+    verifier.report.checked.parts_unread += 1;
+    let what = format!("{}: it is not checked", error.message());
+    verifier.report.findings.push(Finding::note(name, what));
 }
 
 fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
@@ -238,7 +241,7 @@ impl Inspect for Inspector<'_, '_> {
 
     fn unread(&mut self, error: Error) {
         if !std::mem::replace(&mut self.has_unread, true) {
-            self.verifier.report.findings.push(Finding::note(self.name, not_checked(&error)));
+            note_unread(self.verifier, self.name, &error);
         }
     }
 

@@ -59,12 +59,17 @@ pub struct Checked {
     pub log_end_lsn: u64,
     /// Bytes of parts that were read, or whose framing was.
     pub bytes: u64,
+    /// Parts that this build of FoldDB cannot read, wholly or in part: it lacks a feature that they
+    /// need, or a newer version wrote them. A finding of each, a note, says which.
+    pub parts_unread: u64,
 }
 
 impl VerifyReport {
-    /// True if nothing is damaged, and each value is one that its table takes.
+    /// True if all was checked that was asked for, nothing is damaged, and each value is one that its
+    /// table takes.
     pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+        self.checked.parts_unread == 0
+            && self.findings.iter().all(|finding| finding.severity == Severity::Note)
     }
 
     /// Values that programs wrote and that their tables do not take: no bytes are damaged there.
