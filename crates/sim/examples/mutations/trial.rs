@@ -80,8 +80,10 @@ impl Workshop {
         };
         cargo.current_dir(&self.tree.root).env("CARGO_TARGET_DIR", &self.tree.build_dir);
         if is_scheduled(test) {
-            cargo.env("RUSTFLAGS", "--cfg folddb_schedules");
-            cargo.env("CARGO_TARGET_DIR", self.tree.build_dir.join("schedules"));
+            cargo.env(
+                "RUSTC_WORKSPACE_WRAPPER",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/rustc/schedules"),
+            );
         }
         // No debugger steps through it, and dependencies are built more often than they are used: a
         // sixth of the time.
