@@ -91,8 +91,14 @@ class StoreReportsTest {
             assertFalse(advice.isEmpty(), "a store on a full disk");
             assertTrue(advice.get(0).contains("\n  do: "), advice.get(0));
             String text = StoreReports.textOf(db);
-            assertTrue(text.endsWith("\n" + String.join("\n", advice)), text);
+            // Others write to the same disk: its free space may be another one by now.
+            String expected = withoutNumbers("\n" + String.join("\n", advice));
+            assertTrue(withoutNumbers(text).endsWith(expected), text);
         }
+    }
+
+    private static String withoutNumbers(String text) {
+        return text.replaceAll("[0-9]+", "N");
     }
 
     private AbstractKeyedStateBackend<Integer> backend(String interval) throws Exception {
