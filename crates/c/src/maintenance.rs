@@ -229,9 +229,9 @@ pub extern "C" fn folddb_restore(
 /// is NULL, is set to the number of things that are wrong.
 ///
 /// Errors: Corruption, with the first thing that is wrong; FoldFailed where nothing is damaged, but
-/// a program wrote values that their tables do not accept; NewerFormat where the rest is whole, but
-/// this build cannot read some parts; StoreNotFound, Locked; Stopped where `progress` wants it to; a
-/// folder that cannot be listed.
+/// a program wrote values that their tables do not accept; NewerFormat where the rest is whole,
+/// but this build cannot read some parts; StoreNotFound, Locked; Stopped where `progress` wants it
+/// to; a folder that cannot be listed.
 #[unsafe(no_mangle)]
 pub extern "C" fn folddb_verify(
     path: Text,

@@ -50,9 +50,9 @@ const MAGIC: [u8; 8] = *b"FoldPart";
 ///   56 reserved u32           60 checksum u32 of the 60 bytes before, seeded with number and offset
 /// ```
 ///
-/// The version is 3 if blocks may be compressed by zstd, else 2 if there are summaries, else 1. Each
-/// version keeps length, magic, version and checksum where they are, so that damage to a version is
-/// told from a newer one.
+/// The version is 3 if blocks may be compressed by zstd, else 2 if there are summaries, else 1.
+/// Each version keeps length, magic, version and checksum where they are, so that damage to a
+/// version is told from a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
     /// The version of the file.

@@ -135,7 +135,7 @@ pub(crate) fn restore<'py>(
 
 /// Checks a store that nobody has open: every file, and with `deep` every value. The findings are
 /// in `damage`, `unfit` (values that programs wrote and that their tables do not take) and `notes`;
-/// `parts_unread` counts files that this build cannot read, for lack of a feature or a newer version.
+/// `parts_unread` counts files that this build cannot read: it lacks a feature, or is too old.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep = false, progress = None, **settings))]
 pub(crate) fn verify<'py>(

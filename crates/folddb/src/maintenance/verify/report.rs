@@ -65,8 +65,8 @@ pub struct Checked {
 }
 
 impl VerifyReport {
-    /// True if all was checked that was asked for, nothing is damaged, and each value is one that its
-    /// table takes.
+    /// True if all was checked that was asked for, nothing is damaged, and each value is one that
+    /// its table takes.
     pub fn is_clean(&self) -> bool {
         self.checked.parts_unread == 0
             && self.findings.iter().all(|finding| finding.severity == Severity::Note)
