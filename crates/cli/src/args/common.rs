@@ -158,7 +158,7 @@ pub(crate) struct RowsArgs {
     #[arg(long, conflicts_with_all = ["keys", "quantile"])]
     pub(crate) heads: bool,
     /// Only these columns; the name of a field is all of its parts
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
+    #[arg(long, value_name = "COLUMNS", conflicts_with = "keys")]
     pub(crate) columns: Vec<String>,
     /// Which quantiles
     #[command(flatten)]

@@ -224,8 +224,8 @@ pub(crate) struct ImportArgs {
     /// '^(?<level>\w+) (?<path>\S+)'
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "quote", "no_header", "header"])]
     pub(crate) regex: Option<String>,
-    /// The character between fields [default: a comma, or the one that the first line has instead:
-    /// ; tab |]
+    /// The character between fields [default: the one of , ; tab | that makes the same number of
+    /// fields of each of the first lines]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// What is around fields that have delimiters: a character, or none [default: "]
@@ -376,7 +376,7 @@ pub(crate) struct GetArgs {
     #[arg(long)]
     pub(crate) full: bool,
     /// Only these columns of the key and the value; the name of a field is all of its parts
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["raw", "to", "plot"])]
+    #[arg(long, value_name = "COLUMNS", conflicts_with_all = ["raw", "to", "plot"])]
     pub(crate) columns: Vec<String>,
     /// Which quantiles
     #[command(flatten)]
@@ -508,11 +508,11 @@ pub(crate) struct AggregateArgs {
     #[command(flatten)]
     pub(crate) quantiles: QuantileArgs,
     /// A row for each value of these elements of the key; what is folded are the others
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
     pub(crate) by: Vec<String>,
     /// Only these columns, of the elements of --by and of the values; the name of a field is all of
     /// its parts
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "by", conflicts_with_all = ["plot", "spark"])]
+    #[arg(long, value_name = "COLUMNS", requires = "by", conflicts_with_all = ["plot", "spark"])]
     pub(crate) columns: Vec<String>,
     /// In the order of this column
     #[arg(long, value_name = "COLUMN", requires = "by")]

@@ -54,7 +54,7 @@ pub(crate) struct FindArgs {
     pub(crate) count: bool,
     /// Only these columns (`term` is what a row was found by, or `index.term` where the table has a
     /// column `term`); the name of a field is all of its parts
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["keys", "count"])]
+    #[arg(long, value_name = "COLUMNS", conflicts_with_all = ["keys", "count"])]
     pub(crate) columns: Vec<String>,
     /// In the order of this column, instead of that of the terms
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["keys", "heads", "count", "reverse"])]

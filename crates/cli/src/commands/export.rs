@@ -31,6 +31,13 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
             out_file::write_new(file, |out| print_rows::print(out, &table, &args.rows, format, begun))?
         }
     };
+    let says_another = args.format.is_none() && format_of(file).is_none();
+    if let (true, Some(ending)) = (says_another && file != "-", file_names::form(file)) {
+        let written = if format == OutputFormat::Csv { "CSV" } else { "NDJSON" };
+        messages::print(&format!(
+            "{file} is {written}: .{ending} says no format that is written (--format names one)"
+        ));
+    }
     if deadlines > 0 {
         let values = human::plural(deadlines, "value");
         messages::print(&format!("the deadlines of {values} are left out (dump keeps them)"));

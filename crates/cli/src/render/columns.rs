@@ -11,6 +11,7 @@ use folddb::{Datum, Fold, datum};
 
 use crate::failure::Failure;
 use crate::human;
+use crate::import::expr::split;
 use crate::keys;
 use crate::render::quantiles::{self, Quantiles};
 
@@ -243,14 +244,15 @@ impl Columns {
         Columns { has_term, ..self }
     }
 
-    /// Only the columns with these names, in this order. The name of a field is all of its parts.
+    /// Only the columns with these names, in this order, several in a text between commas. The name
+    /// of a field is all of its parts.
     pub(crate) fn pick(mut self, names: &[String]) -> Result<Columns, Failure> {
         if names.is_empty() {
             return Ok(self);
         }
         let all = self.all_names();
         let mut picked = Vec::new();
-        for name in names {
+        for name in &split::names(names) {
             let parts = |(_, column): &(usize, &String)| {
                 column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
             };

@@ -162,13 +162,19 @@ impl Sheet {
     }
 
     fn write_upright(&self, out: &mut dyn Write, texts: &[Vec<String>]) -> io::Result<()> {
-        let widest = self.header.iter().map(|name| measure_text_width(name)).max().unwrap_or(0);
+        let widest_of =
+            |texts: &[String]| texts.iter().map(|text| measure_text_width(text)).max().unwrap_or(0);
+        // A long name is cut before the values are.
+        let values = texts.iter().map(|row| widest_of(row)).max().unwrap_or(0);
+        let for_names = |width: usize| width.saturating_sub(GAP + values.min(width / 2)).max(TEXT_MIN);
+        let widest = widest_of(&self.header).min(self.look.width.map_or(usize::MAX, for_names));
         for (number, row) in (self.rows + 1..).zip(texts) {
             writeln!(out, "── {} ──", human::count(number))?;
             for (name, text) in self.header.iter().zip(row) {
                 let room =
                     self.look.width.map_or(usize::MAX, |width| width.saturating_sub(widest + GAP).max(1));
-                let pad = " ".repeat(widest + GAP - measure_text_width(name));
+                let name = truncate_str(name, widest, "…");
+                let pad = " ".repeat(widest + GAP - measure_text_width(&name));
                 writeln!(out, "{}", format!("{name}{pad}{}", truncate_str(text, room, "…")).trim_end())?;
             }
         }

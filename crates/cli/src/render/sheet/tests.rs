@@ -67,3 +67,14 @@ fn cells_are_one_short_line() {
     assert_eq!(cell(&line, true), "a\\nb");
     assert_eq!(cell(&long, true).chars().count(), 200);
 }
+
+#[test]
+fn a_long_name_is_cut_before_a_value_is() {
+    let mut out = Vec::new();
+    let header = ["a name that is longer than a line", "n"].map(str::to_owned);
+    let mut sheet =
+        Sheet::new(header.to_vec(), Look { width: Some(24), is_upright: true, ..Look::default() });
+    sheet.page(&mut out, &[vec![Datum::Int(1234567), Datum::Int(2)]]).unwrap();
+    let shown = String::from_utf8(out).unwrap();
+    assert_eq!(shown, "── 1 ──\na name that is…  1234567\nn                2\n");
+}
