@@ -239,6 +239,11 @@ pub(crate) fn is_structured(spec: &str) -> bool {
     spec.starts_with('{') || STRUCTURED.contains(&stem(spec))
 }
 
+/// Whether the fold of this spec takes the elements of a list one by one.
+pub(crate) fn takes_members(spec: &str) -> bool {
+    MEMBERS.contains(&stem(spec)) || stem(spec) == "bitmap"
+}
+
 /// A field of CSV, as an export writes it, as a datum for the fold of this spec.
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
     let of_members = matches!(stem(spec), "set" | "intersect" | "hll");

@@ -104,6 +104,34 @@ impl Expr {
         }
     }
 
+    /// A column that is compared with a text of no letters, where equality is asked for.
+    pub(crate) fn compared_with_nothing(&self) -> Option<&str> {
+        let is_nothing = |expr: &Expr| matches!(expr, Expr::Constant(Value::Text(text)) if text.is_empty());
+        match self {
+            Expr::Two(Operator::Equal, both) => match &**both {
+                (Expr::Column { name, .. }, other) | (other, Expr::Column { name, .. })
+                    if is_nothing(other) =>
+                {
+                    Some(name)
+                }
+                (one, two) => one.compared_with_nothing().or(two.compared_with_nothing()),
+            },
+            Expr::Two(Operator::In, both) if matches!(&both.1, Expr::List(items) if items.iter().any(is_nothing)) => {
+                if let Expr::Column { name, .. } = &both.0 {
+                    Some(name)
+                } else {
+                    None
+                }
+            }
+            Expr::Two(_, both) => both.0.compared_with_nothing().or(both.1.compared_with_nothing()),
+            Expr::Not(of) | Expr::Minus(of) => of.compared_with_nothing(),
+            Expr::Call(_, arguments) | Expr::List(arguments) => {
+                arguments.iter().find_map(Expr::compared_with_nothing)
+            }
+            Expr::Constant(_) | Expr::Column { .. } => None,
+        }
+    }
+
     /// The names of its columns.
     pub(crate) fn columns(&self) -> Vec<String> {
         let mut names = Vec::new();

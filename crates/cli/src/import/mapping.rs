@@ -49,7 +49,7 @@ impl Mapping {
         only.value(rows)?
             .truth()
             .map(|truth| truth == Some(true))
-            .map_err(|reason| BadRow::column(&only.text, reason))
+            .map_err(|reason| BadRow::computed(&only.text, reason))
     }
 
     /// Makes the key and value of the present row. False if the row contributes nothing.

@@ -30,8 +30,10 @@ pub(crate) struct Slot(pub(crate) usize);
 /// What is wrong with a row, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadRow {
-    /// The column, if one is the cause.
+    /// The column, or the expression, if one is the cause.
     pub(crate) column: Option<String>,
+    /// That is an expression.
+    pub(crate) is_computed: bool,
     /// What was expected.
     pub(crate) reason: String,
     /// How many lines later it ends, if a quoted field has taken it there.
@@ -41,12 +43,17 @@ pub(crate) struct BadRow {
 impl BadRow {
     /// A row that is bad as a whole.
     pub(crate) fn whole(reason: impl Into<String>) -> BadRow {
-        BadRow { column: None, reason: reason.into(), lines_later: 0 }
+        BadRow { column: None, is_computed: false, reason: reason.into(), lines_later: 0 }
     }
 
     /// A row with a bad column.
     pub(crate) fn column(column: &str, reason: impl Into<String>) -> BadRow {
-        BadRow { column: Some(column.to_owned()), reason: reason.into(), lines_later: 0 }
+        BadRow { column: Some(column.to_owned()), ..BadRow::whole(reason) }
+    }
+
+    /// A row of which an expression gives something bad.
+    pub(crate) fn computed(text: &str, reason: impl Into<String>) -> BadRow {
+        BadRow { is_computed: true, ..BadRow::column(text, reason) }
     }
 
     /// The same, where the line is known on which it begins.
@@ -62,6 +69,7 @@ impl BadRow {
 impl std::fmt::Display for BadRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.column {
+            Some(text) if self.is_computed => write!(f, "`{text}`: {}", self.reason),
             Some(column) => write!(f, "column `{column}`: {}", self.reason),
             None => f.write_str(&self.reason),
         }

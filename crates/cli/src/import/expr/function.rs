@@ -230,11 +230,13 @@ impl Function {
     }
 
     /// What it gives for a list: for each of its elements, or for all of them. Elements that are
-    /// missing give none.
+    /// null give none, and are counted.
     fn of_list<'a>(&self, items: &[Value<'a>], rest: &[Value<'a>]) -> Result<Value<'a>, String> {
+        if let Function::Length = self {
+            return Ok(Value::Whole(items.len() as i64));
+        }
         let items = items.iter().filter(|item| **item != Value::Null);
         match (self, rest) {
-            (Function::Length, _) => Ok(Value::Whole(items.count() as i64)),
             (Function::Contains, [part]) => {
                 let part = text_of(part)?;
                 Ok(Value::Bool(items.filter_map(Value::text).any(|text| text == part)))

@@ -30,6 +30,38 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Result<Expr, String> {
     read.map_err(|wrong| place(reader.place(), wrong))
 }
 
+/// The numbers, `true`, `false` and `null` in an expression, as they are written, unless they stand
+/// in brackets of their own.
+pub(crate) fn bare_constants(text: &str) -> Vec<&str> {
+    let words = words(text).unwrap_or_default();
+    let is = |at: Option<usize>, sign| {
+        at.and_then(|at| words.get(at)).is_some_and(|(_, word)| *word == Word::Sign(sign))
+    };
+    let is_function = |at: Option<usize>| {
+        at.and_then(|at| words.get(at))
+            .is_some_and(|(_, word)| matches!(word, Word::Name(name) if !is_word(name)))
+    };
+    let written = |at: usize| {
+        let end = words.get(at + 1).map_or(text.len(), |(next, _)| *next);
+        text[words[at].0..end].trim_end()
+    };
+    let is_bare = |at: &usize| {
+        let has_brackets = is(at.checked_sub(1), "(") && is(Some(at + 1), ")");
+        !has_brackets || is_function(at.checked_sub(2))
+    };
+    (0..words.len()).filter(is_bare).map(written).filter(|word| is_bare_constant(word)).collect()
+}
+
+/// Whether a word is a constant, though a column may be called so.
+pub(crate) fn is_bare_constant(word: &str) -> bool {
+    word.parse::<f64>().is_ok() || matches!(word, "true" | "false" | "null")
+}
+
+/// Whether a name is a word between values, and no function.
+fn is_word(name: &str) -> bool {
+    matches!(name, "and" | "or" | "not" | "in")
+}
+
 struct Reader<'a> {
     words: Vec<(usize, Word)>,
     at: usize,
@@ -330,6 +362,13 @@ fn among(left: &Expr, items: Vec<Expr>, zone: &TimeZone) -> Result<Expr, String>
 /// of a field and a number in quotes, which would be that of texts.
 fn comparable(left: &Expr, right: &Expr, is_order: bool) -> Result<(), String> {
     for (one, two) in [(left, right), (right, left)] {
+        if matches!(two, Expr::Constant(Value::Null)) {
+            let name = if let Expr::Column { name, .. } = one { name } else { "a" };
+            return Err(format!(
+                "nothing is equal to null, which is what is missing: coalesce({name}, \"\") == \"\" is true where \
+                 `{name}` is missing or empty"
+            ));
+        }
         let Expr::Constant(Value::Text(text)) = two else { continue };
         let is_number = Value::Text(text.as_ref().into()).float().is_ok();
         if one.is_number() && !is_number {

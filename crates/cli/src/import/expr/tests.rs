@@ -278,7 +278,7 @@ fn functions_of_a_list_apply_to_its_elements_or_are_refused() {
         ("regex(tags, \"[a-z]$\")", "[z]"),
         ("abs(n)", "[1; 2]"),
         ("bucket(n, 10)", "[-10; 0]"),
-        ("length(tags)", "2"),
+        ("length(tags)", "3"),
         ("contains(tags, \"X\")", "true"),
         ("contains(tags, \"z\")", "false"),
         ("coalesce(none, tags)", "[X; y z]"),
@@ -314,4 +314,12 @@ fn a_number_in_quotes_is_no_time_unless_that_is_said() {
 fn deep_nesting_is_refused() {
     let deep = format!("{}a{}", "(".repeat(1000), ")".repeat(1000));
     assert!(given(&deep).contains("nested too deeply"));
+}
+
+#[test]
+fn constants_are_known_that_a_column_may_be_called_like() {
+    assert_eq!(parse::bare_constants("2024 > 7 and true"), ["2024", "7", "true"]);
+    assert_eq!(parse::bare_constants("(2024) > a or (true)"), [""; 0]);
+    assert_eq!(parse::bare_constants("abs(2024) == `7`"), ["2024"]);
+    assert_eq!(parse::bare_constants("a in [1, \"2\"] and (null) or not (3)"), ["1"]);
 }

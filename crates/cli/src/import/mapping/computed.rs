@@ -46,6 +46,15 @@ impl Computed {
     /// Reads an expression, and finds its columns.
     pub(super) fn bind(text: &str, zone: &TimeZone, rows: &mut Rows) -> Result<Computed, Failure> {
         let mut expr = parse::parse(text, zone).map_err(Failure::Usage)?;
+        for constant in parse::bare_constants(text) {
+            check_is_no_column(constant, rows)?;
+        }
+        if let (true, Some(column)) = (rows.is_delimited(), expr.compared_with_nothing()) {
+            return Err(Failure::Usage(format!(
+                "in `{text}`: an empty field is missing, and so never equal to \"\": coalesce({column}, \"\") == \"\" is \
+                 true where it is"
+            )));
+        }
         expr.bind(&mut |name| rows.slot(name))?;
         Ok(Computed { expr, text: text.to_owned() })
     }
@@ -53,7 +62,7 @@ impl Computed {
     pub(super) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
         self.expr.value(rows).map_err(|bad| match bad.column {
             Some(_) => bad,
-            None => BadRow::column(&self.text, bad.reason),
+            None => BadRow::computed(&self.text, bad.reason),
         })
     }
 
@@ -61,8 +70,11 @@ impl Computed {
     pub(super) fn put(&self, datum: &mut Datum, rows: &Rows, takes: &Takes) -> Result<bool, BadRow> {
         match self.value(rows)? {
             Value::Null => Ok(false),
-            Value::List(items) if items.contains(&Value::Null) => Ok(false),
-            Value::List(items) => {
+            // Of several sources none may be missing; an element of a list that is null is passed
+            // over.
+            Value::List(items) if self.is_several() && items.contains(&Value::Null) => Ok(false),
+            Value::List(mut items) => {
+                items.retain(|item| *item != Value::Null);
                 let item = |item: &Value<'_>| Datum::Text(item.text().unwrap_or_default().into_owned());
                 *datum = Datum::List(items.iter().map(item).collect());
                 Ok(true)
@@ -85,8 +97,44 @@ impl Computed {
     /// Sets the datum to a time that the row gives as this text.
     pub(super) fn put_time(&self, datum: &mut Datum, text: &str, zone: &TimeZone) -> Result<(), BadRow> {
         let zone = self.expr.zone().unwrap_or(zone);
-        put_time(datum, text, zone).map_err(|wrong| BadRow::column(&self.text, wrong))
+        put_time(datum, text, zone).map_err(|wrong| BadRow::computed(&self.text, wrong))
     }
+
+    /// A row of which it gives something that the fold does not take.
+    pub(super) fn bad(&self, given: &Datum, takes: &Takes, cause: &str) -> BadRow {
+        // The number that is compared is often a time, of which a fold knows nothing.
+        let is_time =
+            |text: &str| text.parse::<f64>().is_err() && times::parse(text, &TimeZone::UTC).is_some();
+        match (takes, given) {
+            (Takes::Fold(spec), Datum::List(items))
+                if spec.starts_with("lww")
+                    && matches!(items.first(), Some(Datum::Text(text)) if is_time(text)) =>
+            {
+                let source = self.text.split(',').next().unwrap_or_default();
+                let advice = format!("{cause} (a time is made a number: epoch_ms({source}))");
+                BadRow::computed(&self.text, advice)
+            }
+            _ => BadRow::computed(&self.text, cause),
+        }
+    }
+
+    /// Whether it is several sources of a field.
+    fn is_several(&self) -> bool {
+        matches!(self.expr, Expr::List(_))
+    }
+}
+
+/// Refuses a constant that is also the name of a column: it would be the same for each row, where
+/// the column may be meant.
+pub(super) fn check_is_no_column(constant: &str, rows: &Rows) -> Result<(), Failure> {
+    if !parse::is_bare_constant(constant) || !rows.has_column(constant) {
+        return Ok(());
+    }
+    let kind = if constant.parse::<f64>().is_ok() { "number" } else { "constant" };
+    Err(Failure::Usage(format!(
+        "`{constant}` is a {kind} and the name of a column: for the column, put it in backquotes (`{constant}`), for \
+         the {kind}, in brackets: ({constant})"
+    )))
 }
 
 /// Sets the datum to the time that this text is; an empty one stays text.

@@ -66,7 +66,7 @@ impl KeyMap {
             self.fill_part(index, rows)?;
         }
         rules.as_table_rules().key_codec().encode(&self.key, key).map_err(|cause| match &self.parts[..] {
-            [part] => BadRow::column(part.name(rows), cause.message()),
+            [part] => part.bad(rows, cause.message()),
             _ => BadRow::whole(format!("key: {cause}")),
         })?;
         if key.len() > KEY_BYTES_MAX {
@@ -83,13 +83,13 @@ impl KeyMap {
             one => one,
         };
         let (part, nullable, zone) = (&self.parts[index], &self.nullable[index], &self.times[index]);
-        let missing = || BadRow::column(part.name(rows), "it is missing, and is part of the key");
+        let missing = || part.bad(rows, "it is missing, and is part of the key");
         let slot = match part {
             KeyPart::Column(slot) => *slot,
             KeyPart::Computed(computed) => {
                 let value = computed.value(rows)?;
                 if let Value::List(_) = value {
-                    return Err(BadRow::column(&computed.text, "expected a text as a key, found a list"));
+                    return Err(BadRow::computed(&computed.text, "expected a text as a key, found a list"));
                 }
                 match (value.text(), nullable) {
                     (None, Nullable::No) => return Err(missing()),
@@ -130,10 +130,10 @@ impl KeyPart {
         }
     }
 
-    fn name<'a>(&'a self, rows: &'a Rows) -> &'a str {
+    fn bad(&self, rows: &Rows, reason: &str) -> BadRow {
         match self {
-            KeyPart::Column(slot) => rows.column(*slot),
-            KeyPart::Computed(computed) => &computed.text,
+            KeyPart::Column(slot) => BadRow::column(rows.column(*slot), reason),
+            KeyPart::Computed(computed) => BadRow::computed(&computed.text, reason),
         }
     }
 }

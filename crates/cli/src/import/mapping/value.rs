@@ -14,7 +14,7 @@ use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
 use crate::keys;
 
-use super::computed::{Computed, Takes, put_text, put_time};
+use super::computed::{Computed, Takes, check_is_no_column, put_text, put_time};
 use super::key::is_wrapped;
 use super::stated::Stated;
 
@@ -151,7 +151,7 @@ impl ValueMap {
                     }
                     (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.message())),
                     (Err(cause), Feed::Computed(computed)) => {
-                        Err(BadRow::column(&computed.text, cause.message()))
+                        Err(computed.bad(datum, takes, cause.message()))
                     }
                 }
             }
@@ -174,7 +174,7 @@ impl ValueMap {
                     }
                 }
                 let read = put_record(record, datum, operands, value);
-                read.map_err(|cause| blame(record, feeds, datum, rows, cause.message()))?;
+                read.map_err(|cause| blame(record, (feeds, takes), datum, rows, cause.message()))?;
                 Ok(has_fields(datum))
             }
             ValueMap::Json => {
@@ -251,9 +251,15 @@ fn has_fields(datum: &Datum) -> bool {
 }
 
 /// Finds the column that could not be read as a field of a record.
-fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &str) -> BadRow {
+fn blame(
+    record: &Record,
+    (feeds, takes): (&[Feed], &[Takes]),
+    datum: &Datum,
+    rows: &Rows,
+    cause: &str,
+) -> BadRow {
     let Datum::Map(fields) = datum else { return BadRow::whole(cause) };
-    for (index, ((name, field), feed)) in fields.iter().zip(feeds).enumerate() {
+    for (index, (((name, field), feed), takes)) in fields.iter().zip(feeds).zip(takes).enumerate() {
         let Some(fold) = record.field_fold(index) else { continue };
         if *field == Datum::Null {
             continue;
@@ -262,7 +268,7 @@ fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &st
             return match feed {
                 Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.message()),
                 Feed::Literal => BadRow::whole(format!("field `{name}`: {cause}")),
-                Feed::Computed(computed) => BadRow::column(&computed.text, cause.message()),
+                Feed::Computed(computed) => computed.bad(field, takes, cause.message()),
             };
         }
     }
@@ -304,18 +310,6 @@ fn pair(sources: &[String], stated: &Stated, rows: &mut Rows) -> Result<Computed
         });
     }
     Ok(Computed { expr: Expr::List(items), text: sources.join(", ") })
-}
-
-/// Refuses a number that is also the name of a column: it would be the same for each row, where the
-/// column may be meant.
-fn check_is_no_column(number: &str, rows: &Rows) -> Result<(), Failure> {
-    if number.parse::<f64>().is_err() || !rows.has_column(number) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "`{number}` is a number and the name of a column: for the column, put it in backquotes (`{number}`), for the \
-         number, in brackets: ({number})"
-    )))
 }
 
 /// A number or a text in quotes.
@@ -360,7 +354,7 @@ fn put_field(
         },
         // For `patch` any text is an object; lists and objects of JSON are edits, as in exports.
         (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) || spec == "patch" => {
-            Some(nested.clone())
+            Some(without_nulls(spec, nested))
         }
         (Takes::Fold(spec), None) if rows.is_delimited() && is_like_json(text) => keys::csv_datum(spec, text),
         (Takes::Fold(_) | Takes::Codec | Takes::Time(..), _) => None,
@@ -370,6 +364,16 @@ fn put_field(
         None => put_text(datum, text),
     }
     Ok(())
+}
+
+/// The same; a list of members without those that are null.
+fn without_nulls(spec: &str, nested: &Datum) -> Datum {
+    match nested {
+        Datum::List(items) if keys::takes_members(spec) => {
+            Datum::List(items.iter().filter(|item| **item != Datum::Null).cloned().collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Whether a text may be an object or a list of JSON.
