@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     NotFound(String),
     /// A file that was named does not exist.
     NoFile(String),
+    /// A file has no row, nor a line that names its columns.
+    Empty(String),
     /// The command line is wrong.
     Usage(String),
     /// A file, or a rule of the command, refuses.
@@ -38,7 +40,7 @@ impl Failure {
             Failure::Absent(_) => ExitCode::Absent,
             Failure::NotFound(_) => ExitCode::NotFound,
             Failure::NoFile(_) => ExitCode::NoFile,
-            Failure::Usage(_) => ExitCode::Usage,
+            Failure::Empty(_) | Failure::Usage(_) => ExitCode::Usage,
             Failure::Refused(_) => ExitCode::Refused,
             Failure::OutputClosed => ExitCode::Done,
             Failure::Interrupted => ExitCode::Interrupted,
@@ -57,6 +59,12 @@ impl Failure {
             _ => false,
         };
         if is_of_table { Ok(self.to_string()) } else { Err(self) }
+    }
+
+    /// Whether this may concern one of several files alone, so that a command can continue with the
+    /// others.
+    pub(crate) fn is_of_file(&self) -> bool {
+        matches!(self, Failure::Empty(_) | Failure::Usage(_) | Failure::NoFile(_) | Failure::Refused(_))
     }
 
     /// The same if something may have been done before. Then it does not count as a mistake of the
@@ -117,6 +125,7 @@ impl fmt::Display for Failure {
             Failure::Absent(message)
             | Failure::NotFound(message)
             | Failure::NoFile(message)
+            | Failure::Empty(message)
             | Failure::Usage(message)
             | Failure::Refused(message) => f.write_str(message),
             Failure::Interrupted => f.write_str("stopped by Ctrl-C"),

@@ -147,6 +147,32 @@ fn a_log_is_followed_through_rotations_and_gone_on_with_after_ctrl_c() {
     assert!(said.contains("imported 12 rows into t"), "{said}");
 }
 
+/// Whether a process has a handler of Ctrl-C.
+fn hears(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 2 != 0)
+}
+
+/// A file that has no line yet is waited for.
+#[test]
+fn ctrl_c_ends_the_waiting_for_a_first_line() {
+    let place = Place::new();
+    let _log = Log::of(&place);
+    place.write("app.log.csv", "");
+    let mut command =
+        place.command(&["import", "s", "t", "app.log.csv", "--follow", "--create", "--key=k", "--value=n"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let follower = Follower(Some(child));
+    let since = Instant::now();
+    while !follower.0.as_ref().is_some_and(hears) {
+        assert!(since.elapsed() < PATIENCE, "nobody hears it");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (code, said) = interrupts(follower);
+    assert_eq!((code, said.as_str()), (Some(130), "folddb: stopped by Ctrl-C\n"));
+}
+
 /// A row that is bad is kept at once, also by who is killed; and once.
 #[test]
 fn bad_rows_of_a_log_are_kept_as_they_come() {

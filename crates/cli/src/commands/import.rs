@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use folddb::table_rules::TableRules;
 use folddb::{ErrorKind, Store};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
@@ -21,12 +22,12 @@ use crate::import::in_pieces;
 use crate::import::kept;
 use crate::import::ledger::{self, Entry};
 use crate::import::lines::Pattern;
-use crate::import::mapping::Stated;
+use crate::import::mapping::{Mapping, Stated};
 use crate::import::parallel;
 use crate::import::reading::{Import, OpenFile, said};
 use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
-use crate::import::source;
+use crate::import::source::{self, Source};
 use crate::interrupt;
 use crate::progress;
 use crate::render::print_rows;
@@ -43,18 +44,20 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let names = files::named(&args.files)?;
     check_follow(args, &names)?;
     check_aside(args, &names)?;
-    let source = match (args.follow, &names[..]) {
-        (true, [name]) => source::follow(name, said(args))?,
-        _ => source::open(&names[0], said(args))?,
-    };
+    let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
+    let is_single = names == args.files && names.len() == 1;
+    let source = if is_single { Some(open_source(args, &names, 0)?) } else { None };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
     stated.settle_asked(sink.rules().as_table_rules());
-    let first = OpenFile::of(args, &stated, &names[0], source)?;
-    let bad = BadRows::new(asked(args, &stated, &first, &known), &first.rows.header())?;
+    let first = match source {
+        Some(source) => Some((0, OpenFile::of(args, &stated, &names[0], source)?)),
+        None => first_that_fits(args, &stated, &names, sink.rules().as_table_rules())?,
+    };
+    let asked = first.as_ref().and_then(|(_, first)| asked(args, &stated, first, &known));
+    let bad = BadRows::new(asked, &first.as_ref().map_or(Vec::new(), |(_, first)| first.rows.header()))?;
     let began = Instant::now();
-    let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let bar = progress::bytes_bar(bytes_of(&names), "importing");
-    let totals = Totals { files: names.len(), ..Totals::default() };
+    let totals = Totals { files: names.len(), is_single, ..Totals::default() };
     let mut import = Import {
         args,
         stated: Arc::new(stated),
@@ -64,10 +67,13 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         counts: Counts::default(),
         settled: BTreeSet::new(),
         before: Reached::default(),
+        before_open: None,
+        is_broken: false,
+        is_misfit: false,
         bar,
     };
-    let ended = read_all(&mut import, &mut sink, &names, first);
-    let is_all_well = import.bad.count == 0 && import.totals.missing.is_empty();
+    let ended = read_all(&mut import, &mut sink, &names, first).and_then(|()| import.check_fits());
+    let is_all_well = import.bad.count == 0 && import.totals.is_all_read();
     let ended = ended.and_then(|()| sink.finish(is_all_well));
     (import.totals.written, import.totals.left) = (sink.written(), sink.left());
     import.totals.can_go_on = sink.entry().is_some() && sink.written() > 0;
@@ -76,6 +82,40 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
     end(import, session, store, ended, began)
+}
+
+/// Opens a file, as one that grows if it is the one that is followed.
+fn open_source(args: &ImportArgs, names: &[String], file: usize) -> Result<Source, Failure> {
+    match args.follow && file + 1 == names.len() {
+        true => source::follow(&names[file], said(args)),
+        false => source::open_rows(&names[file], said(args)),
+    }
+}
+
+/// The first of several files that has what is asked for, and its number: bad rows are kept under
+/// its columns. What is wrong with those before it is said when their turn comes.
+fn first_that_fits(
+    args: &ImportArgs,
+    stated: &Stated,
+    names: &[String],
+    rules: &TableRules,
+) -> Result<Option<(usize, OpenFile)>, Failure> {
+    for (file, name) in names.iter().enumerate() {
+        let opened = open_source(args, names, file).and_then(|source| {
+            let mut open = OpenFile::of(args, stated, name, source)?;
+            Mapping::bind(stated, rules, &mut open.rows).map(|_| open)
+        });
+        match opened {
+            Ok(open) => return Ok(Some((file, open))),
+            Err(failure) if args.strict || args.sorted || !failure.is_of_file() => return Err(failure),
+            // A pipe cannot be opened again.
+            Err(failure) if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file()) => {
+                return Err(failure);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 /// The file that keeps bad rows, if one is asked for. What comes from a pipe, or is counted again,
@@ -91,6 +131,10 @@ fn asked<'a>(args: &'a ImportArgs, stated: &Stated, first: &OpenFile, known: &[E
 /// The file for bad rows must not be one that is read, by this import or by its next.
 fn check_aside(args: &ImportArgs, names: &[String]) -> Result<(), Failure> {
     let Some(aside) = &args.bad_rows else { return Ok(()) };
+    if aside.as_os_str() == "-" {
+        let message = "--bad-rows names a file (for one that is called so: ./-; for an output: /dev/stderr)";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let is_same = |file: &String| match (aside.canonicalize(), Path::new(file).canonicalize()) {
         (Ok(aside), Ok(file)) => aside == file,
         _ => false,
@@ -187,26 +231,27 @@ fn read_all(
     import: &mut Import<'_>,
     sink: &mut Sink<'_>,
     names: &[String],
-    first: OpenFile,
+    mut first: Option<(usize, OpenFile)>,
 ) -> Result<(), Failure> {
     let (followed, read) = match names.split_last() {
         Some((last, before)) if import.args.follow => (Some(last), before),
         _ => (None, names),
     };
-    let mut first = Some(first);
+    let of_followed = first.take_if(|(file, _)| *file == read.len()).map(|(_, open)| open);
     match threads_of(import.args) {
-        Some(threads) if !read.is_empty() => in_pieces::import(import, sink, read, first.take(), threads)?,
+        Some(threads) if !read.is_empty() => in_pieces::import(import, sink, read, first, threads)?,
         _ => {
             let mut bytes_before = 0;
-            for name in read {
+            for (file, name) in read.iter().enumerate() {
                 import.bar.set_position(bytes_before);
-                import.file(sink, name, first.take(), bytes_before, false)?;
+                let open = first.take_if(|(first, _)| *first == file).map(|(_, open)| open);
+                import.file(sink, name, open, bytes_before, false)?;
                 bytes_before += std::fs::metadata(name).map_or(0, |facts| facts.len());
             }
         }
     }
     match followed {
-        Some(name) => import.follow(sink, name, first),
+        Some(name) => import.follow(sink, name, of_followed),
         None => Ok(()),
     }
 }
@@ -234,6 +279,7 @@ fn end(
     let has_table = |store: &Opened| store.tables().contains(&import.args.table);
     let is_there = store.as_ref().is_some_and(has_table);
     import.totals.has_table = is_there;
+    import.note_open_ended();
     let how = match &ended {
         Ok(()) => "",
         Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
@@ -257,7 +303,7 @@ fn end(
     }
     store.map(Opened::close).transpose()?;
     let is_lost = import.bad.count + import.totals.bad_before() > 0;
-    match is_lost || !import.totals.missing.is_empty() {
+    match is_lost || !import.totals.is_all_in() {
         true => Err(Failure::Reported(ExitCode::NotAllIn)),
         false => Ok(()),
     }

@@ -30,6 +30,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
                     "rows_bad": entry.bad,
                     "rows_empty": entry.empty,
                     "done": entry.done,
+                    "last_line_open": entry.is_open,
                     "line": entry.line,
                     "how": entry.how.as_str(),
                     "at": zones::shown(&entry.at),
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
 fn row(table: &str, entry: &Entry) -> Vec<Datum> {
     let text = |text: &str| Datum::Text(text.to_owned());
     let state = match entry.done {
+        true if entry.is_open => "whole, but for its last line".to_owned(),
         true => "whole".to_owned(),
         false => format!("broken off at row {}", human::count(entry.read + entry.skip)),
     };

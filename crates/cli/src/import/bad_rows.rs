@@ -232,6 +232,14 @@ impl BadRows {
         }
     }
 
+    /// Forgets those of the present file, before which there were so many.
+    pub(crate) fn forget_file(&mut self, count: u64, place: Option<Tape>) -> Result<(), Failure> {
+        let number = self.file.0;
+        self.count = count;
+        self.listed.retain(|listed| listed.number != number);
+        self.go_back(place)
+    }
+
     /// Takes back what was kept since by one call of [`BadRows::keep`]: it waits again.
     pub(crate) fn take_back(&mut self, place: Option<Tape>) -> Result<(), Failure> {
         match (&mut self.aside, place) {
@@ -295,7 +303,9 @@ impl Aside {
         let is_pipe = facts.as_ref().is_some_and(|facts| !facts.is_file() && !facts.is_dir());
         let is_there = facts.as_ref().is_some_and(Metadata::is_file);
         if facts.is_some_and(|facts| is_output(&facts)) && is_there {
-            return Err(failed(ErrorKind::AlreadyExists.into())); // results would be written over it
+            return Err(Failure::Usage(format!(
+                "{name} is where the results go, which would be written over the bad rows: name a file for these"
+            )));
         }
         let mut how = OpenOptions::new();
         how.write(true).read(!is_pipe).create_new(!is_pipe && !is_there);

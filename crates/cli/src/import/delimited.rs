@@ -27,7 +27,7 @@ use csv::ByteRecord;
 
 use crate::import::dialect::{Dialect, is_line_end};
 use crate::import::row::BYTE_ORDER_MARK;
-use crate::import::tape::Tape;
+use crate::import::tape::{Content, Tape};
 
 use marks::Marks;
 
@@ -123,6 +123,13 @@ pub(crate) struct Records {
     pub(crate) record_line: u64,
     /// How many lines after that its end is.
     pub(crate) record_lines: u64,
+    /// How long the present record is, which ends at `begin`, and the line on which it begins.
+    record_bytes: usize,
+    begin_line: u64,
+    /// Whether a quote did not close in the present record, and whether one did not before: what
+    /// follows may be in it.
+    opens_quote: bool,
+    is_behind_quote: bool,
     /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
     pub(crate) span: Option<Span>,
 }
@@ -151,6 +158,10 @@ impl Records {
             unquoted: Vec::new(),
             record_line: 0,
             record_lines: 0,
+            record_bytes: 0,
+            begin_line: 1,
+            opens_quote: false,
+            is_behind_quote: false,
             span: None,
         }
     }
@@ -241,6 +252,20 @@ impl Records {
         (&self.tape, self.line)
     }
 
+    /// What is before the present record, and the line there, if all ends within the last line of
+    /// the record. None behind a quote that does not close: the record may be a part of its field.
+    pub(crate) fn before_open(&self) -> Option<(Content, u64)> {
+        let ends_open = self.text.last().is_some_and(|&byte| !is_line_end(byte));
+        let start = self.begin.checked_sub(self.record_bytes)?;
+        let is_last = self.is_ended && self.begin == self.text.len();
+        if !is_last || !ends_open || self.is_behind_quote || start < self.taped {
+            return None;
+        }
+        let mut tape = self.tape.clone();
+        tape.feed(&self.text[self.taped..start]);
+        Some((tape.content(), self.begin_line))
+    }
+
     /// Passes what is before a place behind a record, which is on this line. False if the text ends
     /// before.
     ///
@@ -313,6 +338,8 @@ impl Records {
     /// The next record begins after `at`, this many lines later.
     fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
         (self.record_line, self.record_lines) = (self.line, lines);
+        (self.record_bytes, self.begin_line) = (at, self.line);
+        self.is_behind_quote |= std::mem::replace(&mut self.opens_quote, found == Found::OpenQuote);
         self.begin += at;
         self.line += lines;
         self.after_return = false;

@@ -8,8 +8,8 @@ use csv::ByteRecord;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Found, Records, Span};
-use crate::import::dialect::Dialect;
-use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read};
+use crate::import::dialect::{Dialect, is_line_end};
+use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read, without_mark};
 use crate::interrupt;
 
 /// Delimited text: rows of as many fields as there are columns.
@@ -18,6 +18,8 @@ pub(crate) struct Delimited {
     pub(crate) columns: Vec<String>,
     /// Rows that had to be read to count the columns: all of them bad except the last.
     pub(crate) pending: VecDeque<(u64, Found, ByteRecord)>,
+    /// The present row is one of those.
+    pub(crate) is_pending: bool,
     /// Rows with a field of many lines: how many, and the first such field.
     pub(crate) spans: Option<(u64, Span)>,
     /// What was found out, in words.
@@ -34,14 +36,14 @@ impl Delimited {
     ) -> Result<Delimited, Failure> {
         let records = Records::new(reader, dialect, ROW_BYTES_MAX);
         let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
-        let mut form = Delimited { records, columns, pending, spans: None, notes };
+        let mut form = Delimited { records, columns, pending, is_pending: false, spans: None, notes };
         let failed = |error| failed_to_read(name, &error);
         let mut found = form.read_first().map_err(failed)?;
         if header {
             form.columns = match found {
                 Found::End => {
-                    return Err(Failure::Usage(format!(
-                        "{name} is empty: it has no line that names its columns (if it has no header: --no-header)"
+                    return Err(Failure::Empty(format!(
+                        "{name} is empty: it has no line that names its columns"
                     )));
                 }
                 Found::OpenQuote | Found::TooLong => {
@@ -54,6 +56,9 @@ impl Delimited {
                 Found::Record => names_in(form.records.fields(), &mut form.notes),
             };
             return Ok(form);
+        }
+        if found == Found::End {
+            return Err(Failure::Empty(format!("{name} is empty: it has no row")));
         }
         while found != Found::End {
             let record = form.records.to_record();
@@ -89,10 +94,12 @@ impl Delimited {
         let (found, lines) = match self.pending.pop_front() {
             Some((pending_line, found, record)) => {
                 *line = pending_line;
+                self.is_pending = true;
                 self.records.set_record(record);
                 (found, 0)
             }
             None => {
+                self.is_pending = false;
                 let found = self.records.advance()?;
                 *line = self.records.record_line;
                 (found, self.records.record_lines)
@@ -158,18 +165,63 @@ pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Re
     })
 }
 
-/// The character between fields, if the first line has another one than a comma.
-pub(crate) fn other_delimiter(line: &str, quote: Option<u8>) -> Option<u8> {
-    let mut counts = [(b',', 0), (b';', 0), (b'\t', 0), (b'|', 0)];
-    let mut is_quoted = false;
-    for byte in line.bytes() {
+/// What may be between fields; the first one is what nothing speaks against.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// How many of the first lines tell what is between fields.
+const LINES_FIRST: usize = 10;
+
+/// The character between fields, if it is another one than a comma, by the first lines of a text:
+/// the one that makes the most fields of each, and of all the same number. Where none does, it is
+/// the most frequent one of the first line, if that has no comma.
+pub(crate) fn other_delimiter(head: &[u8], quote: Option<u8>) -> Option<u8> {
+    let lines = delimiters_of_lines(head, quote);
+    let first = *lines.first()?;
+    let is_alike = |at: &usize| first[*at] > 0 && lines.iter().all(|line| line[*at] == first[*at]);
+    let most = |places: &mut dyn Iterator<Item = usize>| {
+        places.fold(None, |best: Option<usize>, at| match best {
+            Some(best) if first[best] >= first[at] => Some(best),
+            _ => Some(at),
+        })
+    };
+    let found = match most(&mut (0..DELIMITERS.len()).filter(is_alike)) {
+        Some(found) => found,
+        None if first[0] > 0 => 0,
+        None => most(&mut (0..DELIMITERS.len()).filter(|at| first[*at] > 0))?,
+    };
+    (found > 0).then_some(DELIMITERS[found])
+}
+
+/// How many of each delimiter are on the first lines that have anything, outside of quotes. A line
+/// that has not come wholly says nothing, unless it is the only one.
+fn delimiters_of_lines(head: &[u8], quote: Option<u8>) -> Vec<[usize; DELIMITERS.len()]> {
+    let (mut lines, mut counts) = (Vec::new(), [0; DELIMITERS.len()]);
+    let (mut is_quoted, mut is_blank, mut of_first) = (false, true, None);
+    for &byte in without_mark(head) {
         is_quoted ^= Some(byte) == quote;
-        if let (false, Some((_, count))) = (is_quoted, counts.iter_mut().find(|(known, _)| *known == byte)) {
-            *count += 1;
+        if is_line_end(byte) && !is_quoted {
+            if !std::mem::replace(&mut is_blank, true) {
+                lines.push(counts);
+            }
+            counts = [0; DELIMITERS.len()];
+            of_first = None;
+            if lines.len() == LINES_FIRST {
+                return lines;
+            }
+            continue;
+        }
+        if is_line_end(byte) {
+            of_first.get_or_insert(counts);
+        }
+        is_blank = is_blank && byte == b' ';
+        if let (false, Some(at)) = (is_quoted, DELIMITERS.iter().position(|&known| known == byte)) {
+            counts[at] += 1;
         }
     }
-    let (found, count) = counts.into_iter().rev().max_by_key(|(_, count)| *count)?;
-    (count > 0 && counts[0].1 == 0).then_some(found)
+    if lines.is_empty() && !is_blank {
+        lines.push(of_first.unwrap_or(counts)); // its quote may be a stray one
+    }
+    lines
 }
 
 pub(crate) fn numbered(count: usize) -> Vec<String> {

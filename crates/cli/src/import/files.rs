@@ -79,13 +79,16 @@ fn below_or_empty(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
     }
 }
 
-/// The files that match a pattern, by the order of their paths.
+/// The files that match a pattern, by the order of their paths. As in a shell, hidden ones are
+/// those of a pattern that names the dot.
 fn matching(pattern: &str, files: &mut Vec<String>) -> Result<(), Failure> {
     let wrong = |error: glob::PatternError| Failure::Usage(format!("{pattern} is no pattern: {error}"));
+    let named = hidden_in(pattern);
     let mut found: Vec<String> = Vec::new();
     for path in glob::glob(pattern).map_err(wrong)?.flatten() {
-        if path.is_file() {
-            found.push(path.to_string_lossy().into_owned());
+        let name = path.to_string_lossy();
+        if path.is_file() && hidden_in(&name) <= named {
+            found.push(name.into_owned());
         }
     }
     if found.is_empty() {
@@ -94,4 +97,9 @@ fn matching(pattern: &str, files: &mut Vec<String>) -> Result<(), Failure> {
     found.sort();
     files.append(&mut found);
     Ok(())
+}
+
+/// How many of the names in a path are hidden.
+fn hidden_in(path: &str) -> usize {
+    path.split('/').filter(|name| name.starts_with('.') && !matches!(*name, "." | "..")).count()
 }

@@ -149,7 +149,7 @@ impl Records {
     }
 
     fn find_by_content(&self, name: &str, is_it: impl Fn(&&Entry) -> bool) -> Result<Known, Failure> {
-        let mut source = source::open(name, Said::Format)?; // whoever reads its rows says what it is
+        let mut source = source::open_rows(name, Said::Format)?; // whoever reads its rows says what it is
         let packed = source.packed.take();
         // What is packed and damaged is named as that.
         let failed = |error: std::io::Error| {
@@ -194,11 +194,13 @@ fn next_byte(reader: &mut impl BufRead) -> std::io::Result<Option<u8>> {
 fn grown(name: &str, entry: &Entry, ends_line: bool, next: Option<u8>) -> Result<Known, Failure> {
     match next {
         None => Ok(Known::In(Box::new(entry.clone()))),
+        Some(_) if entry.read == 0 && !ends_line => Ok(Known::New), // only names were there, in part
         Some(b'\n' | b'\r') => Ok(Known::UpTo(Box::new(entry.clone()))),
         Some(_) if ends_line => Ok(Known::UpTo(Box::new(entry.clone()))),
         Some(_) => Err(Failure::Refused(format!(
-            "{name} has grown within its line {}, which ended there when it was imported, and is in like that: \
-             nothing is imported (--again counts the file from its beginning)",
+            "{name} has grown within its line {}, which had no end when it was imported: what it was then is in, and \
+             nothing more of the file is imported (to go on behind that line: cut it back to what it was; to count \
+             the file from its beginning: --again)",
             entry.line
         ))),
     }
@@ -230,17 +232,21 @@ fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line
 /// would count as a row of its own.
 pub(crate) fn check_ends_line(name: &str, entry: &Entry) -> Result<(), Failure> {
-    let Some(last) = entry.content.bytes.checked_sub(1) else { return Ok(()) };
-    let failed = |error: std::io::Error| Failure::file("read", name, &error);
-    let mut byte = [0];
-    File::open(name).and_then(|file| file.read_exact_at(&mut byte, last)).map_err(failed)?;
-    match byte {
-        [b'\n' | b'\r'] => Ok(()),
-        _ => Err(Failure::Refused(format!(
+    match ends_line(name, entry).map_err(|error| Failure::file("read", name, &error))? {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
             "the last line of {name} has no end, and is in as it is: what is added to it would count as a row of \
              its own; end the line, or count the file from its beginning with --again"
         ))),
     }
+}
+
+/// Whether what is in of a file that is not packed ends with a line.
+pub(crate) fn ends_line(name: &str, entry: &Entry) -> std::io::Result<bool> {
+    let Some(last) = entry.content.bytes.checked_sub(1) else { return Ok(true) };
+    let mut byte = [0];
+    File::open(name)?.read_exact_at(&mut byte, last)?;
+    Ok(matches!(byte, [b'\n' | b'\r']))
 }
 
 #[cfg(test)]

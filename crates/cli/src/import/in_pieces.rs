@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::import::ahead::Folded;
 use crate::import::identity::{self, Known};
 use crate::import::kept::Form;
-use crate::import::ledger::{Entry, Kept};
+use crate::import::ledger::{Entry, Kept, OnDisk};
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
 use crate::import::pieces::{Cut, Failing, Piece, Pieces};
@@ -34,7 +34,7 @@ pub(crate) fn import(
     import: &mut Import<'_>,
     sink: &mut Sink<'_>,
     names: &[String],
-    first: Option<OpenFile>,
+    first: Option<(usize, OpenFile)>,
     threads: usize,
 ) -> Result<(), Failure> {
     let (stated, rules) = (Arc::clone(&import.stated), sink.rules().clone());
@@ -85,6 +85,16 @@ struct InFlight {
     has_begun: bool,
 }
 
+/// What becomes of the next file.
+enum Begun {
+    /// It can be opened once all that came before is committed.
+    Settle,
+    /// It is in already.
+    In(Box<Entry>),
+    /// It is open; which file it is, and how far it is in.
+    Open(Box<(OpenFile, Mapping, Option<OnDisk>, Option<Entry>)>),
+}
+
 /// The file that is cut.
 struct Cutting {
     pieces: Pieces,
@@ -103,7 +113,8 @@ struct Opened<'o, 'i, 's> {
     way: &'o Way,
     /// The file that is opened next.
     next: usize,
-    first: Option<OpenFile>,
+    /// One that is open already, and its number.
+    first: Option<(usize, OpenFile)>,
     /// How long all files before the present one are.
     bytes_before: u64,
     cutting: Option<Cutting>,
@@ -140,7 +151,25 @@ impl Files for Opened<'_, '_, '_> {
         }
     }
 
+    fn broken(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Some(open) = self.in_flight.back().filter(|open| !open.is_pipe) else { return Err(failure) };
+        let (name, entry) = (&self.names[open.file], open.entry.clone());
+        self.import.is_broken = true;
+        self.import.refuse(name, failure)?;
+        if let Some(entry) = entry {
+            self.import.settled.insert(entry.number);
+            self.import.known.put(entry);
+        }
+        self.cutting = None;
+        self.note_seen();
+        Ok(())
+    }
+
     fn take(&mut self, gathered: &mut Gathered) -> Result<Taken, Failure> {
+        if let (true, Some((file, missing))) = (self.import.goes_on(), self.missing(gathered)) {
+            self.leave_out(file, &missing)?;
+            return Ok(Taken::Refused);
+        }
         for of_file in &gathered.files {
             if let Some(at) = self.place(of_file.file) {
                 self.begin(at);
@@ -173,43 +202,33 @@ impl Files for Opened<'_, '_, '_> {
 }
 
 impl Opened<'_, '_, '_> {
-    /// Opens the next file. None: it is open, or was passed over.
+    /// Opens the next file. None: it is open, or was passed over, or cannot be imported, which is
+    /// noted.
     fn open_next(&mut self) -> Result<Option<Fed>, Failure> {
         let Some(name) = self.names.get(self.next) else { return Ok(Some(Fed::End)) };
-        let disk = identity::on_disk(name)?;
-        let has_pipe = disk.is_none() || self.is_pipe();
-        if has_pipe && !self.in_flight.is_empty() {
-            return Ok(Some(Fed::Settle));
-        }
-        let known = match &disk {
-            Some(disk) if !self.import.args.again => self.import.known.find(name, disk, false)?,
-            _ => Known::New,
-        };
-        if let Known::In(entry) | Known::UpTo(entry) = &known
-            && self.ahead.iter().any(|(number, _)| *number == entry.number)
-        {
-            return Ok(Some(Fed::Settle));
-        }
-        let (file, open) = (self.next, self.first.take());
-        let before = match known {
-            Known::In(entry) => {
+        let (file, passes) = (self.next, |this: &mut Self| {
+            this.pass();
+            Ok(None)
+        });
+        let (mut open, mapping, disk, before) = match self.begin_next(name) {
+            Ok(Begun::Settle) => return Ok(Some(Fed::Settle)),
+            Ok(Begun::In(entry)) => {
                 self.import.pass_over(name, *entry);
-                self.pass();
-                return Ok(None);
+                return passes(self);
             }
-            Known::UpTo(entry) => Some(*entry),
-            Known::New => None,
+            Ok(Begun::Open(begun)) => *begun,
+            Err(failure) => {
+                self.import.refuse(name, failure)?;
+                return passes(self);
+            }
         };
-        let inode = disk.as_ref().and_then(|disk| disk.inode);
-        let open = match open {
-            Some(open) if open.inode == inode => open,
-            _ => OpenFile::open(self.import.args, &self.import.stated, name)?,
-        };
-        let mut open = open.checked(name, inode)?;
-        let mapping = self.way.bind(&mut open.rows)?;
+        self.import.check_how(&before)?;
         self.import.counts = Counts::default();
-        if let Some(entry) = &before {
-            self.import.go_on(&mut open.rows, entry)?;
+        if let Some(entry) = &before
+            && let Err(failure) = self.import.go_on(&mut open.rows, entry)
+        {
+            self.import.refuse(name, failure)?;
+            return passes(self);
         }
         self.pass(); // one that fails before is opened again, if others are to be read one by one first
         let is_pipe = disk.is_none();
@@ -229,6 +248,38 @@ impl Opened<'_, '_, '_> {
         });
         self.cut(mapping, open.bytes_read)?;
         Ok(None)
+    }
+
+    /// Opens the next file, unless it is in already.
+    fn begin_next(&mut self, name: &str) -> Result<Begun, Failure> {
+        let disk = identity::on_disk(name)?;
+        let has_pipe = disk.is_none() || self.is_pipe();
+        if has_pipe && !self.in_flight.is_empty() {
+            return Ok(Begun::Settle);
+        }
+        let known = match &disk {
+            Some(disk) if !self.import.args.again => self.import.known.find(name, disk, false)?,
+            _ => Known::New,
+        };
+        if let Known::In(entry) | Known::UpTo(entry) = &known
+            && self.ahead.iter().any(|(number, _)| *number == entry.number)
+        {
+            return Ok(Begun::Settle);
+        }
+        let open = self.first.take_if(|(file, _)| *file == self.next).map(|(_, open)| open);
+        let before = match known {
+            Known::In(entry) => return Ok(Begun::In(entry)),
+            Known::UpTo(entry) => Some(entry.without_open()),
+            Known::New => None,
+        };
+        let inode = disk.as_ref().and_then(|disk| disk.inode);
+        let open = match open {
+            Some(open) if open.inode == inode => open,
+            _ => OpenFile::open(self.import.args, &self.import.stated, name)?,
+        };
+        let mut open = open.checked(name, inode)?;
+        let mapping = self.way.bind(&mut open.rows)?;
+        Ok(Begun::Open(Box::new((open, mapping, disk, before))))
     }
 
     /// Begins to cut the file that was opened last. Rows that were read to open it come first:
@@ -292,16 +343,32 @@ impl Opened<'_, '_, '_> {
         let bad: u64 = gathered.files.iter().map(|of_file| of_file.bad.len() as u64).sum();
         let read: u64 = gathered.files.iter().map(|of_file| of_file.read).sum();
         self.import.check_share_of(self.import.bad.count + bad, self.import.totals.read + read)?;
-        if self.sink.written() > 0 {
-            return Ok(());
+        match self.missing(gathered) {
+            Some((_, missing)) => Err(Import::nothing_imported(&missing)),
+            None => Ok(()),
         }
-        for of_file in gathered.files.iter().filter(|of_file| of_file.is_whole) {
-            let open = self.in_flight.iter().find(|open| open.file == of_file.file);
-            let missing =
-                open.and_then(|open| open.rows.missing_with(&of_file.seen, &self.import.args.optional));
-            if let Some(missing) = missing {
-                return Err(Import::nothing_imported(&missing));
-            }
+    }
+
+    /// A whole file of which no row has what is asked for, before any row is in: its number, and
+    /// what that is. The first file is committed alone.
+    fn missing(&self, gathered: &Gathered) -> Option<(usize, String)> {
+        let mut whole = gathered.files.iter().filter(|of_file| of_file.is_whole && self.sink.written() == 0);
+        whole.find_map(|of_file| {
+            let open = self.in_flight.iter().find(|open| open.file == of_file.file)?;
+            let missing = open.rows.missing_with(&of_file.seen, &self.import.args.optional)?;
+            Some((of_file.file, missing))
+        })
+    }
+
+    /// Refuses a file of which nothing is in.
+    fn leave_out(&mut self, file: usize, missing: &str) -> Result<(), Failure> {
+        self.import.refuse(&self.names[file], Import::lacks(missing))?;
+        let open = self.place(file).and_then(|at| self.in_flight.remove(at));
+        let number = open.and_then(|open| open.entry).map(|entry| entry.number);
+        if let Some(at) = self.ahead.iter().position(|(ahead, _)| Some(*ahead) == number) {
+            let (number, before) = self.ahead.remove(at);
+            self.import.known.remove(number);
+            before.into_iter().for_each(|before| self.import.known.put(before));
         }
         Ok(())
     }
@@ -313,7 +380,9 @@ impl Opened<'_, '_, '_> {
                 let Some(at) = self.place(of_file.file) else { continue };
                 let open = &self.in_flight[at];
                 self.import.begin_bad(&self.names[of_file.file], &open.form, &open.rows.header());
-                for (line, raw, bad) in &of_file.bad {
+                // One that is read again is not kept.
+                let kept = of_file.bad.len() - usize::from(of_file.is_open);
+                for (line, raw, bad) in &of_file.bad[..kept] {
                     self.import.bad.put((0, *line), raw, bad)?; // they are in their order
                 }
             }
@@ -327,7 +396,8 @@ impl Opened<'_, '_, '_> {
             let open = self.in_flight.iter().find(|open| open.file == of_file.file)?;
             let mut entry = open.entry.clone()?;
             let counts = counts_with(open.counts, of_file);
-            sink::advance(&mut entry, &Reached { mark: of_file.mark, counts });
+            let is_open = of_file.is_open;
+            sink::advance(&mut entry, &Reached { mark: of_file.mark, counts, is_open });
             entry.rows += of_file.rows;
             entry.done = of_file.is_whole;
             entry.kept = kept.clone().or(entry.kept);
@@ -459,7 +529,10 @@ impl Opened<'_, '_, '_> {
         let progress = || bar.set_position(bytes + bytes_read.load(Ordering::Relaxed));
         let ended = self.import.rows_of(self.sink, &mut again.rows, mapping, progress);
         self.import.note_record(self.sink);
-        ended
+        match ended {
+            Err(failure) if self.import.is_broken => self.import.refuse(name, failure),
+            ended => ended,
+        }
     }
 
     /// Reads what is left of a pipe one by one.
@@ -495,8 +568,8 @@ impl Opened<'_, '_, '_> {
 
 fn counts_with(counts: Counts, of_file: &OfFile) -> Counts {
     Counts {
-        read: counts.read + of_file.read,
+        read: counts.read + of_file.read - of_file.empty_open,
         bad: counts.bad + of_file.bad.len() as u64,
-        empty: counts.empty + of_file.empty,
+        empty: counts.empty + of_file.empty - of_file.empty_open,
     }
 }

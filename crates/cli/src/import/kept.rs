@@ -26,6 +26,10 @@ const FIRST: &str =
     "# bad rows, kept by `folddb import`: mend them, and import this file by the same command. ";
 const REASON: &str = "# bad row: ";
 
+/// The same before a row with lines that begin so, too: how many lines are the row.
+const REASON_OF_LINES: &str = "# bad row (";
+const LINES: [&str; 2] = [" line): ", " lines): "];
+
 /// How rows are kept, and read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Form {
@@ -64,11 +68,21 @@ impl Form {
     /// A row, with where it was and what is wrong with it.
     pub(crate) fn put(&self, out: &mut Vec<u8>, place: &str, reason: &str, fields: &[&[u8]]) {
         let of_one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
-        out.extend_from_slice(REASON.as_bytes());
         let line: String = format!("{place}: {reason}").chars().map(of_one_line).collect();
+        let mut row = Vec::new();
+        self.put_row(&mut row, fields);
+        let lines = || row.split_inclusive(|&byte| byte == b'\n');
+        let begin = match lines().any(is_about_rows) {
+            true => {
+                let count = lines().count();
+                format!("{REASON_OF_LINES}{count}{}", LINES[usize::from(count > 1)])
+            }
+            false => REASON.to_owned(),
+        };
+        out.extend_from_slice(begin.as_bytes());
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
-        self.put_row(out, fields);
+        out.extend_from_slice(&row);
     }
 
     fn put_row(&self, out: &mut Vec<u8>, fields: &[&[u8]]) {
@@ -112,6 +126,18 @@ impl Form {
     }
 }
 
+/// Whether a line is no row, but about rows.
+fn is_about_rows(line: &[u8]) -> bool {
+    [FIRST, REASON].iter().any(|begin| line.starts_with(begin.as_bytes())) || lines_of_row(line).is_some()
+}
+
+/// How many lines follow that are a row, whatever they begin with, if a line says so.
+fn lines_of_row(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(REASON_OF_LINES.as_bytes())?;
+    let rest = std::str::from_utf8(rest.get(..rest.iter().position(|&byte| byte == b':')? + 2)?).ok()?;
+    LINES.iter().find_map(|end| rest.strip_suffix(end)?.parse().ok())
+}
+
 /// What an import is told by, in the first line of its file of bad rows.
 pub(crate) fn import_of(store: &str, table: &str, options: &str) -> Value {
     json!({ "store": store, "table": table, "options": options })
@@ -119,7 +145,7 @@ pub(crate) fn import_of(store: &str, table: &str, options: &str) -> Value {
 
 /// The rows of such a file.
 pub(crate) fn rows(content: Box<dyn BufRead>) -> Box<dyn BufRead> {
-    Box::new(BufReader::new(Passing { content, line: Vec::new(), at: 0, is_whole: true }))
+    Box::new(BufReader::new(Passing { content, line: Vec::new(), at: 0, is_whole: true, lines_of_row: 0 }))
 }
 
 /// Lines, of which those that are about rows are empty.
@@ -130,6 +156,8 @@ struct Passing {
     at: usize,
     /// All of the line has come.
     is_whole: bool,
+    /// So many lines that follow are a row.
+    lines_of_row: u64,
 }
 
 impl Read for Passing {
@@ -143,7 +171,10 @@ impl Read for Passing {
             self.content.read_until(b'\n', &mut self.line)?;
             self.is_whole = true;
             let line = without_mark(&self.line);
-            if [FIRST, REASON].iter().any(|begin| line.starts_with(begin.as_bytes())) {
+            if self.lines_of_row > 0 {
+                self.lines_of_row -= 1;
+            } else if is_about_rows(line) {
+                self.lines_of_row = lines_of_row(line).unwrap_or(0);
                 self.line.drain(..self.line.len() - usize::from(self.line.ends_with(b"\n")));
             }
         }

@@ -8,6 +8,8 @@
 //!           "read", "hash", "begin",                          its content up to a row
 //!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
 //!           "rows", "rows_bad", "rows_empty", "done",
+//!           "open",                                           the last row read was bad, on a line without an
+//!                                                             end: reading goes on before it
 //!           "told",                                           of how many bad rows an import has told that ended
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
 //!           "how", "at"}                                      the options that make rows of it; when
@@ -115,6 +117,8 @@ pub(crate) struct Entry {
     pub(crate) kept: Option<Kept>,
     /// The file was read to its end.
     pub(crate) done: bool,
+    /// The last row was bad, on a line without an end: its content is that before it.
+    pub(crate) is_open: bool,
     /// The options that make rows of it.
     pub(crate) how: String,
     /// When it was written.
@@ -125,6 +129,15 @@ impl Entry {
     /// The place up to which it is in.
     pub(crate) fn mark(&self) -> Mark {
         Mark { content: self.content, line: self.line }
+    }
+
+    /// The same, to go on with: without a last row on a line without an end, which is read again.
+    pub(crate) fn without_open(mut self) -> Entry {
+        if std::mem::take(&mut self.is_open) {
+            (self.read, self.bad) = (self.read.saturating_sub(1), self.bad.saturating_sub(1));
+            self.told = self.told.min(self.bad);
+        }
+        self
     }
 
     /// How many bad rows no import has told of that ended.
@@ -140,6 +153,7 @@ impl Entry {
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
+            "open": self.is_open,
             "told": self.told, "kept": self.kept.as_ref().map(Kept::to_json),
             "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
         })
@@ -172,6 +186,7 @@ impl Entry {
             told: figure("told").unwrap_or(figure("rows_bad")?),
             kept: Kept::of_json(&value["kept"]),
             done: value["done"].as_bool()?,
+            is_open: value["open"].as_bool().unwrap_or(false), // older ones have none
             how: text("how")?,
             at: text("at")?,
         })

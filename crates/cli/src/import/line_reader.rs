@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, Read};
 
 use crate::import::row::without_mark;
-use crate::import::tape::Tape;
+use crate::import::tape::{Content, Tape};
 
 /// Reads lines.
 pub(crate) struct LineReader {
@@ -17,6 +17,8 @@ pub(crate) struct LineReader {
     pub(crate) text: Vec<u8>,
     /// What was read.
     pub(crate) tape: Tape,
+    /// What is before the present line, if all ends within it.
+    pub(crate) before_open: Option<Content>,
     /// The text is the beginning of a line; the reader had no more yet.
     pub(crate) is_partial: bool,
     /// The next line is the first of the file, and may begin with a byte order mark.
@@ -33,6 +35,7 @@ impl LineReader {
             bytes_max,
             text: Vec::new(),
             tape: Tape::new(),
+            before_open: None,
             is_partial: false,
             begins: true,
             comment: None,
@@ -50,6 +53,10 @@ impl LineReader {
             let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
             self.is_partial = read.is_err();
             read?;
+            self.before_open = match self.text.last() {
+                Some(b'\n') | None => None,
+                Some(_) => Some(self.tape.content()),
+            };
             // A line that has arrived in part is not behind the place where reading may go on.
             self.tape.feed(&self.text);
             if self.text.is_empty() {

@@ -83,6 +83,11 @@ pub(crate) struct OfFile {
     pub(crate) empty: u64,
     pub(crate) unwanted: u64,
     pub(crate) bad: Vec<Bad>,
+    /// The last of the bad ones is on a line without an end, and is read again when the file has
+    /// grown.
+    pub(crate) is_open: bool,
+    /// So are so many of those that had nothing: one, if it is the last row.
+    pub(crate) empty_open: u64,
     pub(crate) seen: Vec<Seen>,
     /// Up to where that is; none if reading cannot go on there.
     pub(crate) mark: Option<Mark>,
@@ -95,6 +100,8 @@ pub(crate) struct OfFile {
 pub(crate) enum Taken {
     /// It is in.
     All,
+    /// Nothing of it is in, nor will be: the file is refused.
+    Refused,
     /// Nothing of it is in: the rows are to be read one by one.
     ByOne,
 }
@@ -144,6 +151,12 @@ pub(crate) trait Files {
     /// What comes next.
     fn next(&mut self) -> Fed;
 
+    /// The present file cannot be read on, and what came before is committed.
+    ///
+    /// # Errors
+    /// That is the end.
+    fn broken(&mut self, failure: Failure) -> Result<(), Failure>;
+
     /// Commits rows.
     ///
     /// # Errors
@@ -191,6 +204,9 @@ pub(crate) struct Done {
     empty: u64,
     unwanted: u64,
     bad: Vec<Bad>,
+    /// The place before the last row, if nothing of that is in, and its line has no end; and whether
+    /// it is one of these.
+    before_open: Option<(Mark, bool)>,
     pub(crate) seen: Seen,
     /// How much of its text are rows, and how many lines.
     passed: usize,
@@ -239,9 +255,14 @@ pub(crate) fn read_rows(
                 done.rows += 1;
                 done.folded.push(fold, &key, &value);
             }
-            Ok(false) => done.empty += 1,
+            Ok(false) => {
+                done.empty += 1;
+                done.before_open = rows.before_open().map(|mark| (mark, false));
+            }
             Err(bad) => {
                 let raw = if way.keeps_raw { rows.raw() } else { Vec::new() };
+                done.before_open = rows.before_open().map(|mark| (mark, true));
+                let bad = if done.before_open.is_some() { bad.on_open_line() } else { bad };
                 done.bad.push((rows.line(), raw, bad));
             }
         }
@@ -263,6 +284,8 @@ struct Reader<'w> {
 impl Reader<'_> {
     /// Reads a text that begins where a piece does.
     fn read(&mut self, template: &Arc<Template>, text: Vec<u8>, begins: bool, is_last: bool) -> Done {
+        let is_open = is_last && template.is_of_lines() && !text.ends_with(b"\n");
+        let last = if is_open { text.clone() } else { Vec::new() };
         let mut rows = template.rows(text, begins, is_last);
         self.found.take_if(|(known, _)| !known.is_like(template));
         if self.found.is_none() {
@@ -275,7 +298,10 @@ impl Reader<'_> {
         let mut done = read_rows(self.way, mapping, &mut rows, &mut self.room, |_| false);
         (done.passed, done.lines) = rows.passed();
         done.seen = rows.take_seen();
-        done.text = rows.into_text();
+        done.text = if template.is_of_lines() { last } else { rows.into_text() };
+        if let Some((mark, _)) = &done.before_open {
+            (done.passed, done.lines) = (mark.content.bytes as usize, template.lines_before(mark));
+        }
         done
     }
 }
@@ -387,7 +413,7 @@ impl<F: Files> Order<'_, F> {
     fn read(mut self) -> Result<Option<Left>, Failure> {
         match self.read_all() {
             Ok(Taken::ByOne) => self.left().map(Some), // what is gathered is read again
-            Ok(Taken::All) => Ok(None),
+            Ok(Taken::All | Taken::Refused) => Ok(None),
             Err(failure) => match self.commit() {
                 Ok(_) | Err(Failure::Interrupted) => Err(failure),
                 Err(other) => Err(other),
@@ -418,7 +444,9 @@ impl<F: Files> Order<'_, F> {
             match self.stop.take() {
                 None | Some(Fed::Job(_) | Fed::Wait | Fed::Settle) => {}
                 Some(Fed::ByOne) => return Ok(Taken::ByOne),
-                Some(Fed::Broken(template, error)) => return Err(template.failed(self.lines, &error)),
+                Some(Fed::Broken(template, error)) => {
+                    self.files.broken(template.failed(self.lines, &error))?;
+                }
                 Some(Fed::Failed(failure)) => return Err(failure),
                 Some(Fed::End) => return Ok(Taken::All),
             }
@@ -511,6 +539,9 @@ impl<F: Files> Order<'_, F> {
         if let Some(of_file) = self.gathered.files.last_mut() {
             (of_file.mark, of_file.is_whole) = (Some(mark), is_whole);
         }
+        if is_whole {
+            self.tail.clear(); // a last line that is read again is no part of another file
+        }
         self.gathered.text_bytes += bytes;
         if self.tail.len() > TAIL_BYTES_MAX {
             return Ok(Taken::ByOne);
@@ -531,6 +562,8 @@ impl<F: Files> Order<'_, F> {
             of_file.read += done.read;
             of_file.empty += done.empty;
             of_file.unwanted += done.unwanted;
+            of_file.is_open = matches!(done.before_open, Some((_, true)));
+            of_file.empty_open = u64::from(matches!(done.before_open, Some((_, false))));
             of_file.bad.extend(done.bad.into_iter().map(|(line, raw, bad)| {
                 let line = lines + line;
                 (line, raw, bad.on_line(line))
@@ -569,8 +602,8 @@ impl<F: Files> Order<'_, F> {
         self.gathered.folded.settle(self.reader.way.fold(), self.threads.count);
         let taken = self.files.take(&mut self.gathered);
         let mut gathered = std::mem::take(&mut self.gathered);
-        if let Ok(Taken::All) = taken {
-            self.written += rows;
+        if let Ok(Taken::All | Taken::Refused) = taken {
+            self.written += if let Ok(Taken::All) = taken { rows } else { 0 };
             (self.kept_lines, self.since) = (Some(self.lines), Instant::now());
             self.kept.clear();
             if self.files.is_pipe() {

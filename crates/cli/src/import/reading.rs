@@ -19,11 +19,12 @@ use crate::import::identity::{self, Known, Records};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
-use crate::import::report::Totals;
+use crate::import::report::{Refused, Totals};
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{How, Rows};
 use crate::import::sink::{Counts, Raw, Reached, Sink};
 use crate::import::source::{self, Packed, Said, Source};
+use crate::import::tape::Mark;
 use crate::interrupt;
 use crate::messages;
 
@@ -42,7 +43,7 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     pub(crate) fn open(args: &ImportArgs, stated: &Stated, name: &str) -> Result<OpenFile, Failure> {
-        OpenFile::of(args, stated, name, source::open(name, said(args))?)
+        OpenFile::of(args, stated, name, source::open_rows(name, said(args))?)
     }
 
     pub(crate) fn of(
@@ -84,8 +85,9 @@ impl OpenFile {
             nulls: &args.null,
         };
         let mut source = source.of_rows();
-        let (inode, packed) = (source.inode, source.packed.take());
-        let rows = Rows::open(source, &how)?;
+        let (inode, packed, may_grow) = (source.inode, source.packed.take(), source.may_grow);
+        let mut rows = Rows::open(source, &how)?;
+        rows.may_grow = may_grow;
         let words = rows.words().map(<[String]>::to_vec);
         let form = Form { format, delimiter: rows.delimiter(), quote, header: rows.has_header(), words };
         Ok(OpenFile { rows, inode, form, packed, bytes_read })
@@ -99,6 +101,15 @@ impl OpenFile {
         self.packed.as_ref().map_or(Ok(()), Packed::check)?;
         Ok(self)
     }
+}
+
+/// A file that is to be imported.
+struct Begun {
+    open: OpenFile,
+    mapping: Mapping,
+    disk: Option<OnDisk>,
+    /// How far it is in.
+    before: Option<Entry>,
 }
 
 /// Whether the command line says what a file is.
@@ -124,6 +135,12 @@ pub(crate) struct Import<'a> {
     pub(crate) settled: BTreeSet<u64>,
     /// Where the present row begins, if a bad one ends the import.
     pub(crate) before: Reached,
+    /// The place before the last row of the present file, if nothing of that is in, and its line has
+    /// no end; and whether it is bad.
+    pub(crate) before_open: Option<(Mark, bool)>,
+    /// The present file could not be read on, or no row of it has what is asked for.
+    pub(crate) is_broken: bool,
+    pub(crate) is_misfit: bool,
     pub(crate) bar: ProgressBar,
 }
 
@@ -147,7 +164,8 @@ impl Import<'_> {
         }
     }
 
-    /// Imports a file, unless it is in already.
+    /// Imports a file, unless it is in already. One that cannot be imported is noted, if others are
+    /// named beside it.
     pub(crate) fn file(
         &mut self,
         sink: &mut Sink<'_>,
@@ -156,8 +174,59 @@ impl Import<'_> {
         bytes_before: u64,
         follows: bool,
     ) -> Result<(), Failure> {
+        let begun = match self.begin(sink, name, open, follows) {
+            Err(failure) if !follows => return self.refuse(name, failure),
+            begun => begun?,
+        };
+        let Some(Begun { mut open, mapping, disk, before }) = begun else { return Ok(()) };
+        self.check_how(&before)?;
+        let rows = &mut open.rows;
+        self.counts = Counts::default();
+        if let Some(entry) = &before
+            && let Err(failure) = self.go_on(rows, entry)
+        {
+            return if follows { Err(failure) } else { self.refuse(name, failure) };
+        }
+        self.begin_bad(name, &open.form, &rows.header());
+        let entry = disk.map(|disk| self.entry(name, disk, &before));
+        let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
+        self.totals.changed.extend(changed);
+        self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
+        sink.begin_file(entry);
+        let before = (self.totals.read, self.totals.empty, self.totals.unwanted, self.bad.count);
+        let place = self.bad.place();
+        self.totals.files_read += 1;
+        let bytes_read = open.bytes_read;
+        let bar = self.bar.clone();
+        let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
+        self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
+        let ended = self.rows_of(sink, rows, mapping, progress);
+        if self.is_misfit && self.goes_on() && !follows {
+            // Nothing of it is in, and what was found out does not count.
+            let count;
+            (self.totals.read, self.totals.empty, self.totals.unwanted, count) = before;
+            self.totals.files_read -= 1;
+            sink.discard();
+            self.bad.forget_file(count, place)?;
+            return ended.or_else(|failure| self.refuse(name, failure));
+        }
+        self.note_record(sink);
+        match ended {
+            Err(failure) if self.is_broken && !follows => self.refuse(name, failure),
+            ended => ended,
+        }
+    }
+
+    /// Opens a file, unless it is in already.
+    fn begin(
+        &mut self,
+        sink: &Sink<'_>,
+        name: &str,
+        open: Option<OpenFile>,
+        follows: bool,
+    ) -> Result<Option<Begun>, Failure> {
         let disk = match identity::on_disk(name) {
-            Err(Failure::NoFile(_)) if follows => return Ok(()), // it was moved; the next one is to come
+            Err(Failure::NoFile(_)) if follows => return Ok(None), // it was moved; the next one is to come
             disk => disk?,
         };
         let known = match &disk {
@@ -168,42 +237,69 @@ impl Import<'_> {
             // What follows it is to come.
             Known::In(entry) if follows => {
                 identity::check_ends_line(name, &entry)?;
-                Some(*entry)
+                Some(entry.without_open())
             }
             Known::In(entry) => {
                 self.pass_over(name, *entry);
-                return Ok(());
+                return Ok(None);
             }
-            Known::UpTo(entry) => Some(*entry),
+            Known::UpTo(entry) => Some(entry.without_open()),
             Known::New => None,
         };
         let inode = disk.as_ref().and_then(|disk| disk.inode);
         let open = match open {
             Some(open) if open.inode == inode => open,
-            Some(_) if follows => return Ok(()), // what is known is of the file that has its name now
+            Some(_) if follows => return Ok(None), // what is known is of the file that has its name now
             _ => OpenFile::open(self.args, &self.stated, name)?,
         };
         let mut open = open.checked(name, inode)?;
-        let rows = &mut open.rows;
-        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), rows)?;
-        self.counts = Counts::default();
-        if let Some(entry) = &before {
-            self.go_on(rows, entry)?;
+        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), &mut open.rows)?;
+        Ok(Some(Begun { open, mapping, disk, before }))
+    }
+
+    /// Notes a file that cannot be imported, if others are named beside it, which are. One that is
+    /// empty has nothing that could be.
+    ///
+    /// # Errors
+    /// It is alone, or more than the file is concerned.
+    pub(crate) fn refuse(&mut self, name: &str, failure: Failure) -> Result<(), Failure> {
+        if !self.goes_on() || !failure.is_of_file() {
+            return Err(failure);
         }
-        self.begin_bad(name, &open.form, &rows.header());
-        let entry = disk.map(|disk| self.entry(name, disk, &before));
-        let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
-        self.totals.changed.extend(changed);
-        self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
-        sink.begin_file(entry);
-        self.totals.files_read += 1;
-        let bytes_read = open.bytes_read;
-        let bar = self.bar.clone();
-        let progress = || bar.set_position(bytes_before + bytes_read.load(Ordering::Relaxed));
-        self.totals.note(if name == "-" { "stdin" } else { name }, rows.notes());
-        let ended = self.rows_of(sink, rows, mapping, progress);
-        self.note_record(sink);
-        ended
+        if self.args.follow {
+            messages::print(&format!("not imported: {failure}")); // the report may be far
+        }
+        match failure {
+            Failure::Empty(_) => self.totals.blank.push(name.to_owned()),
+            failure => {
+                let (file, is_begun) = (name.to_owned(), std::mem::take(&mut self.is_broken));
+                self.totals.refused.push(Refused { file, failure, is_begun });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether other files are imported where one cannot be.
+    pub(crate) fn goes_on(&self) -> bool {
+        !(self.totals.is_single || self.args.strict || self.args.sorted)
+    }
+
+    /// Why nothing is imported, if all files that are named were refused.
+    pub(crate) fn check_fits(&mut self) -> Result<(), Failure> {
+        let totals = &mut self.totals;
+        if totals.files_read > 0 || !totals.passed.is_empty() || totals.refused.is_empty() {
+            return Ok(());
+        }
+        let failure = totals.refused.remove(0).failure;
+        let more = match totals.refused.len() as u64 {
+            0 => String::new(),
+            1 => "; nor is 1 more file imported".to_owned(),
+            files => format!("; nor are {files} more files imported"),
+        };
+        Err(match failure {
+            Failure::Usage(wrong) => Failure::Usage(wrong + &more),
+            other => Failure::Refused(format!("{other}{more}")),
+        })
     }
 
     /// Notes that a file is in already.
@@ -219,6 +315,18 @@ impl Import<'_> {
         if let Some(entry) = sink.entry() {
             self.settled.insert(entry.number);
             self.known.put(entry.clone());
+        }
+    }
+
+    /// Notes the files that have grown before, and that end without a line end.
+    pub(crate) fn note_open_ended(&mut self) {
+        for before in &self.totals.went_on {
+            let is_in =
+                |entry: &&Entry| entry.done && !entry.is_open && entry.content.bytes == entry.disk.bytes;
+            let Some(entry) = self.known.get(before.number).filter(is_in) else { continue };
+            if identity::ends_line(&before.file, entry).is_ok_and(|ends| !ends) {
+                self.totals.open_ended.push(before.file.clone());
+            }
         }
     }
 
@@ -248,22 +356,28 @@ impl Import<'_> {
         if is_known || self.args.again || self.args.follow {
             return None;
         }
-        let earlier = self.known.at_path(&entry.disk.path)?;
+        let earlier = self.known.at_path(&entry.disk.path).filter(|earlier| earlier.read > 0)?;
         Some(Entry { file: entry.file.clone(), ..earlier.clone() })
+    }
+
+    /// Refuses to go on in a file with other options than those of its record, which would mix two
+    /// things.
+    pub(crate) fn check_how(&self, before: &Option<Entry>) -> Result<(), Failure> {
+        let how = self.stated.how(self.args);
+        let Some(entry) = before.as_ref().filter(|entry| !entry.done && entry.how != how) else {
+            return Ok(());
+        };
+        Err(Failure::Usage(format!(
+            "the import of {} was broken off at row {}, with {}; this one is with {how}: go on with those options, \
+             or count the file from its beginning with --again",
+            entry.file,
+            entry.read + entry.skip,
+            entry.how
+        )))
     }
 
     /// Goes on in a file where its record ends.
     pub(crate) fn go_on(&mut self, rows: &mut Rows, entry: &Entry) -> Result<(), Failure> {
-        let how = self.stated.how(self.args);
-        if !entry.done && entry.how != how {
-            return Err(Failure::Usage(format!(
-                "the import of {} was broken off at row {}, with {}; this one is with {how}: go on with those \
-                 options, or count the file from its beginning with --again",
-                entry.file,
-                entry.read + entry.skip,
-                entry.how
-            )));
-        }
         if !rows.go_on_at(&entry.mark())? {
             return Err(changes(&entry.file));
         }
@@ -300,7 +414,17 @@ impl Import<'_> {
         is_enough: impl Fn(&Rows) -> bool,
     ) -> Result<(), Failure> {
         self.read_all(sink, rows, mapping, || {}, is_enough)?;
-        self.commit(sink, &Reached { mark: rows.mark(), counts: self.counts })
+        let reached = self.reached(rows);
+        self.commit(sink, &reached)
+    }
+
+    /// How far the present file is read.
+    fn reached(&self, rows: &mut Rows) -> Reached {
+        let counts = self.counts;
+        match self.before_open {
+            Some((mark, is_bad)) => Reached { mark: Some(mark), counts, is_open: is_bad },
+            None => Reached { mark: rows.mark(), counts, is_open: false },
+        }
     }
 
     /// Commits the rows that wait.
@@ -324,12 +448,16 @@ impl Import<'_> {
         let missing = if ended.is_ok() { rows.missing_fields(&self.args.optional) } else { None };
         self.note_fields(rows);
         if let (Some(missing), 0) = (&missing, sink.written()) {
-            return Err(Import::nothing_imported(missing));
+            self.is_misfit = true;
+            return Err(match self.goes_on() {
+                true => Import::lacks(missing),
+                false => Import::nothing_imported(missing),
+            });
         }
         self.totals.missing.extend(missing);
         let reached = match (&ended, self.args.strict) {
             (Err(Failure::Reported(_)), true) => self.before,
-            _ => Reached { mark: rows.mark(), counts: self.counts },
+            _ => self.reached(rows),
         };
         let committed = self.commit(sink, &reached);
         let reached = Reached { counts: self.counts, ..reached };
@@ -339,6 +467,11 @@ impl Import<'_> {
     /// Nothing is imported yet: the user may fix the command line and run it again.
     pub(crate) fn nothing_imported(missing: &str) -> Failure {
         Failure::Usage(format!("{missing}; nothing is imported (if no row needs it: --optional FIELD)"))
+    }
+
+    /// The same, of one file of several.
+    pub(crate) fn lacks(missing: &str) -> Failure {
+        Failure::Usage(format!("{missing} (if no row needs it: --optional FIELD)"))
     }
 
     /// Notes what is said of the fields of a file.
@@ -359,12 +492,13 @@ impl Import<'_> {
         is_enough: impl Fn(&Rows) -> bool,
     ) -> Result<(), Failure> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
+        (self.before_open, self.is_broken, self.is_misfit) = (None, false, false);
         while !is_enough(rows) {
             interrupt::check()?;
             if self.args.strict {
-                self.before = Reached { mark: rows.mark(), counts: self.counts };
+                self.before = self.reached(rows);
             }
-            let row = match rows.advance()? {
+            let row = match rows.advance().inspect_err(|_| self.is_broken = true)? {
                 Next::End => return Ok(()),
                 Next::Wait => None,
                 Next::Bad(bad) => Some(Err(bad.on_line(rows.line()))),
@@ -386,12 +520,17 @@ impl Import<'_> {
                 Some(Ok(false)) => {
                     self.counts.empty += 1;
                     self.totals.empty += 1;
+                    self.before_open = rows.before_open().map(|mark| (mark, false));
+                    if self.before_open.is_some() {
+                        (self.counts.read, self.counts.empty) = (self.counts.read - 1, self.counts.empty - 1);
+                    }
                 }
-                Some(Err(bad)) => self.add_bad(rows.line(), self.raw(rows), bad)?,
+                Some(Err(bad)) => self.add_bad(rows, bad)?,
             }
             if sink.is_full() || self.bad.is_full() {
                 self.check_share()?;
-                self.commit(sink, &Reached { mark: rows.mark(), counts: self.counts })?;
+                let reached = self.reached(rows);
+                self.commit(sink, &reached)?;
                 progress();
             }
         }
@@ -404,6 +543,10 @@ impl Import<'_> {
     }
 
     pub(crate) fn check_share_of(&self, bad: u64, read: u64) -> Result<(), Failure> {
+        // Those of files that were broken off are of this import, too.
+        let before = self.totals.went_on.iter().filter(|entry| !entry.done);
+        let (bad, read) =
+            before.fold((bad, read), |(bad, read), entry| (bad + entry.bad, read + entry.read + entry.skip));
         let Some(share) = self.args.max_bad.filter(|share| bad as f64 > share * read as f64) else {
             return Ok(());
         };
@@ -421,9 +564,16 @@ impl Import<'_> {
         self.bad.takes_raw().then(|| rows.raw())
     }
 
-    fn add_bad(&mut self, line: u64, raw: Raw, bad: BadRow) -> Result<(), Failure> {
+    /// Notes that the present row is bad. One that a file ends within is not kept: it is read
+    /// again.
+    fn add_bad(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
         self.counts.bad += 1;
-        self.bad.add((self.counts.read, line), &raw.unwrap_or_default(), bad)?;
+        let raw = self.raw(rows);
+        self.before_open = rows.before_open().filter(|_| !self.args.strict).map(|mark| (mark, true));
+        match self.before_open {
+            Some(_) => self.bad.count(rows.line(), bad.on_open_line()),
+            None => self.bad.add((self.counts.read, rows.line()), &raw.unwrap_or_default(), bad)?,
+        }
         if self.args.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }
     }
 }

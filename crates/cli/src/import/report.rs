@@ -13,8 +13,17 @@ use crate::import::ledger::Entry;
 use crate::messages;
 use crate::session::Session;
 
-/// How many files are named that are in already.
+/// How many files are named that are in already, and how many that cannot be imported.
 const FILES_LISTED_MAX: usize = 5;
+const REFUSED_LISTED_MAX: usize = 10;
+
+/// A file that cannot be imported, and why.
+pub(crate) struct Refused {
+    pub(crate) file: String,
+    pub(crate) failure: Failure,
+    /// What comes before is in.
+    pub(crate) is_begun: bool,
+}
 
 /// The figures of an import, over all its files.
 #[derive(Default)]
@@ -33,10 +42,17 @@ pub(crate) struct Totals {
     pub(crate) lacking: BTreeMap<String, u64>,
     /// How many rows had a field of many lines, and where the first of them is.
     pub(crate) spans: Option<(u64, Span)>,
-    /// How many files were named.
+    /// How many files were named, and whether that is one, by its own name.
     pub(crate) files: usize,
+    pub(crate) is_single: bool,
     /// How many of them were read.
     pub(crate) files_read: usize,
+    /// Files that cannot be imported, or not to their ends.
+    pub(crate) refused: Vec<Refused>,
+    /// Files that are empty.
+    pub(crate) blank: Vec<String>,
+    /// Files that have grown before, and are in now up to a last line without an end.
+    pub(crate) open_ended: Vec<String>,
     /// Files that were in already.
     pub(crate) passed: Vec<Entry>,
     /// Where reading went on in a file.
@@ -68,6 +84,16 @@ impl Totals {
         if let Some((rows, first)) = spans {
             self.spans.get_or_insert((0, first)).0 += rows;
         }
+    }
+
+    /// Whether nothing is missing, as far as it is not of bad rows.
+    pub(crate) fn is_all_in(&self) -> bool {
+        self.missing.is_empty() && self.refused.is_empty()
+    }
+
+    /// The same, and a file has shown that it has what is asked for.
+    pub(crate) fn is_all_read(&self) -> bool {
+        self.is_all_in() && (self.files_read > 0 || !self.passed.is_empty())
     }
 
     /// How many rows were bad before this import went on, of which none has told that ended.
@@ -122,6 +148,12 @@ impl Totals {
             let row = human::count(entry.read + entry.skip + 1);
             messages::print(&format!("  {} went on from its row {row}; those before it are in", entry.file));
         }
+        for file in &self.open_ended {
+            messages::print(&format!(
+                "  {file} ends without a line end, and its last row is in: if more comes on that line, nothing more \
+                 of the file is imported"
+            ));
+        }
         for entry in &self.changed {
             let rows = human::plural(entry.rows, "row");
             messages::print(&format!(
@@ -140,6 +172,26 @@ impl Totals {
             0 => {}
             1 => messages::print("  (to count it again: --again)"),
             _ => messages::print("  (to count them again: --again)"),
+        }
+        self.report_refused();
+    }
+
+    fn report_refused(&self) {
+        match &self.blank[..] {
+            [] => {}
+            [file] => messages::print(&format!("  {file} is empty")),
+            [file, rest @ ..] => {
+                let more = human::plural(rest.len() as u64, "more file");
+                messages::print(&format!("  {file} and {more} are empty"));
+            }
+        }
+        for Refused { failure, is_begun, .. } in self.refused.iter().take(REFUSED_LISTED_MAX) {
+            let how_far = if *is_begun { "not imported to the end" } else { "not imported" };
+            messages::print(&format!("  {how_far}: {failure}"));
+        }
+        let unlisted = self.refused.len().saturating_sub(REFUSED_LISTED_MAX);
+        if unlisted > 0 {
+            messages::print(&format!("  not imported: {}", human::plural(unlisted as u64, "more file")));
         }
     }
 
@@ -171,6 +223,10 @@ impl Totals {
             "files_read": self.files_read,
             "files_in_already": names(&self.passed),
             "files_gone_on_with": names(&self.went_on),
+            "files_refused": self.refused.iter().map(|Refused { file, failure, is_begun }| {
+                json!({ "file": file, "reason": failure.to_string(), "begun": is_begun })
+            }).collect::<Value>(),
+            "files_empty": self.blank,
             "whole": how.is_empty(),
             "seconds": seconds,
         })
@@ -196,6 +252,12 @@ impl Totals {
         }
         if !how.is_empty() && self.can_go_on {
             text.push_str("; the same command goes on from there");
+        }
+        let begun = self.refused.iter().filter(|refused| refused.is_begun).count();
+        for (files, how_far) in [(self.refused.len() - begun, "not imported"), (begun, "not to the end")] {
+            if files > 0 {
+                text.push_str(&format!("; {} {how_far}", human::plural(files as u64, "file")));
+            }
         }
         if self.unwanted > 0 {
             text.push_str(&format!("; {} left out by --where", human::plural(self.unwanted, "row")));

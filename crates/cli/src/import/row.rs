@@ -56,6 +56,12 @@ impl BadRow {
         BadRow { is_computed: true, ..BadRow::column(text, reason) }
     }
 
+    /// The same, on a last line that has no end.
+    pub(crate) fn on_open_line(mut self) -> BadRow {
+        self.reason.push_str(" (its line has no end: it is read again when the file has grown)");
+        self
+    }
+
     /// The same, where the line is known on which it begins.
     pub(crate) fn on_line(mut self, line: u64) -> BadRow {
         if self.lines_later > 0 {

@@ -29,6 +29,8 @@ pub(crate) struct Rows {
     source_name: String,
     /// Texts that mean a missing value.
     nulls: Vec<String>,
+    /// It is a file that may grow, and that is not followed.
+    pub(crate) may_grow: bool,
     /// The line on which the present row begins, from 1.
     line: u64,
     /// The first line names the columns; and if that was found out, how.
@@ -52,6 +54,7 @@ enum Header {
 pub(crate) struct Template {
     source_name: String,
     nulls: Vec<String>,
+    may_grow: bool,
     comment: Option<u8>,
     form: TemplateForm,
 }
@@ -152,12 +155,10 @@ impl Rows {
         let delimiter = match (how.delimiter, how.format) {
             (Some(stated), _) => stated,
             (None, InputFormat::Tsv) => b'\t',
-            (None, InputFormat::Csv) => {
-                other_delimiter(&source.first_line()?, how.quote).map_or(b',', |found| {
-                    notes.push(format!("fields are separated by {}", shown(found)));
-                    found
-                })
-            }
+            (None, InputFormat::Csv) => other_delimiter(&source.head()?, how.quote).map_or(b',', |found| {
+                notes.push(format!("fields are separated by {}", shown(found)));
+                found
+            }),
             (None, _) => b',',
         };
         let dialect = Dialect { delimiter, quote: how.quote, comment: how.comment };
@@ -200,7 +201,8 @@ impl Rows {
                 Form::Ndjson(form)
             }
         };
-        Ok(Rows { source_name: name, nulls: how.nulls.to_vec(), line, header, notes, form })
+        let (nulls, may_grow) = (how.nulls.to_vec(), false);
+        Ok(Rows { source_name: name, nulls, may_grow, line, header, notes, form })
     }
 
     /// The columns of words between spaces.
@@ -231,7 +233,8 @@ impl Rows {
             }
             Form::Lines(form) => TemplateForm::Lines(form.pattern.clone()),
         };
-        Template { source_name: self.source_name.clone(), nulls: self.nulls.clone(), comment, form }
+        let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
+        Template { source_name, nulls, may_grow: self.may_grow, comment, form }
     }
 
     /// Whether the next row is in what is left of the file, and nowhere else.
@@ -346,6 +349,18 @@ impl Rows {
             }
             Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
                 Some(Mark { content: lines.tape.content(), line: self.line })
+            }
+        }
+    }
+
+    /// The place before the present row, if a file that may grow ends within the line of the row.
+    pub(crate) fn before_open(&self) -> Option<Mark> {
+        match &self.form {
+            _ if !self.may_grow => None,
+            Form::Delimited(form) if form.is_pending => None,
+            Form::Delimited(form) => form.records.before_open().map(|(content, line)| Mark { content, line }),
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
+                lines.before_open.map(|content| Mark { content, line: self.line - 1 })
             }
         }
     }
@@ -573,6 +588,7 @@ impl Template {
                 records: Records::of_text(text, is_last, *dialect, ROW_BYTES_MAX),
                 columns: columns.clone(),
                 pending: VecDeque::new(),
+                is_pending: false,
                 spans: None,
                 notes: Vec::new(),
             }),
@@ -588,12 +604,23 @@ impl Template {
             (lines.begins, lines.comment) = (begins, self.comment);
         }
         let (source_name, nulls) = (self.source_name.clone(), self.nulls.clone());
-        Rows { source_name, nulls, line: 0, header: Header::Yes, notes: Vec::new(), form }
+        let (may_grow, line, header, notes) = (self.may_grow, 0, Header::Yes, Vec::new());
+        Rows { source_name, nulls, may_grow, line, header, notes, form }
     }
 
     /// The error of a file that cannot be read on.
     pub(crate) fn failed(&self, lines: u64, error: &std::io::Error) -> Failure {
         Failure::Refused(format!("cannot read {} after line {lines}: {error}", self.source_name))
+    }
+
+    /// Whether rows are lines, whose text is not kept while they are read.
+    pub(crate) fn is_of_lines(&self) -> bool {
+        !matches!(self.form, TemplateForm::Delimited { .. })
+    }
+
+    /// How many lines are before a place.
+    pub(crate) fn lines_before(&self, mark: &Mark) -> u64 {
+        if self.is_of_lines() { mark.line } else { mark.line - 1 }
     }
 
     /// The place behind so many lines, with this content.

@@ -79,6 +79,8 @@ pub(crate) struct Counts {
 pub(crate) struct Reached {
     pub(crate) mark: Option<Mark>,
     pub(crate) counts: Counts,
+    /// The place is before the last row that was read: it was bad, on a line without an end.
+    pub(crate) is_open: bool,
 }
 
 /// Rows that are to be committed.
@@ -202,6 +204,11 @@ impl<'a> Sink<'a> {
     /// Rows that are read are not written.
     pub(crate) fn leave(&mut self, rows: u64) {
         self.left += rows;
+    }
+
+    /// Forgets the rows that wait.
+    pub(crate) fn discard(&mut self) {
+        self.waiting.clear();
     }
 
     /// How many rows the store refused since the last call.
@@ -378,7 +385,7 @@ impl<'a> Sink<'a> {
         }
         let middle = rows.start + rows.len() / 2;
         let counts = waiting.rows[middle - 1].counts;
-        self.put(waiting, rows.start..middle, &Reached { mark: None, counts }, bad)?;
+        self.put(waiting, rows.start..middle, &Reached { mark: None, counts, is_open: false }, bad)?;
         self.put(waiting, middle..rows.end, reached, bad)
     }
 
@@ -495,7 +502,8 @@ impl Waiting {
 
 /// The record of a file that was read up to here.
 pub(crate) fn advance(entry: &mut Entry, reached: &Reached) {
-    let Reached { mark, counts } = reached;
+    let Reached { mark, counts, is_open } = reached;
+    entry.is_open = *is_open;
     match mark {
         Some(mark) => {
             (entry.content, entry.line) = (mark.content, mark.line);

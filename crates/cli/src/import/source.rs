@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -57,6 +58,10 @@ pub(crate) struct Source {
     pub(crate) bytes_read: Arc<AtomicU64>,
     /// Its first bytes say that it is packed.
     pub(crate) is_packed: bool,
+    /// They are elements of a JSON array.
+    pub(crate) is_array: bool,
+    /// Its lines are those of a file, which may grow, and is not followed.
+    pub(crate) may_grow: bool,
     /// How its rows are read, if it has bad rows that were kept.
     pub(crate) kept: Option<Form>,
     /// Lines that begin with it are no rows.
@@ -198,6 +203,8 @@ pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
             bytes_total,
             bytes_read,
             is_packed: false,
+            is_array: false,
+            may_grow: false,
             kept: None,
             comment: None,
         });
@@ -205,8 +212,27 @@ pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
     let file = Arc::new(file);
     let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()), said)?;
     source.inode = Some(Inode::of(&facts));
+    source.may_grow = !source.is_packed && !source.is_array;
     source.packed = source.is_packed.then(|| Packed { file, name: path.to_owned() });
     Ok(source)
+}
+
+/// The same, to import its rows. A packed file that is damaged from its beginning on is named as
+/// that.
+pub(crate) fn open_rows(path: &str, said: Said) -> Result<Source, Failure> {
+    open(path, said).map_err(|failure| match failure {
+        Failure::Refused(_) => damage_of(path).unwrap_or(failure),
+        other => other,
+    })
+}
+
+/// What is wrong with a file, if it is packed.
+fn damage_of(path: &str) -> Option<Failure> {
+    let file = if Path::new(path).is_file() { Arc::new(File::open(path).ok()?) } else { return None };
+    let mut head = [0; 4];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let packed = Packed { file, name: path.to_owned() };
+    unpack::is_packed(&head).then(|| packed.check().err()).flatten()
 }
 
 /// An open file from its beginning on. Several may read the same one.
@@ -243,15 +269,16 @@ impl Packed {
     /// # Errors
     /// The file is damaged or cut off.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let packed = BufReader::with_capacity(BUFFER_BYTES, Whole::of(&self.file));
+        let mut packed = BufReader::with_capacity(BUFFER_BYTES, Whole::of(&self.file));
         let failed = |error: io::Error| Failure::file("read", &self.name, &error);
+        let program = unpack::program(packed.fill_buf().map_err(failed)?);
         let mut content = unpack::unpacked(packed).map_err(failed)?;
         let mut bytes = 0;
         loop {
             interrupt::check()?;
             match content.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(damaged(&self.name, bytes, &error)),
+                Err(error) => return Err(damaged(&self.name, program, bytes, &error)),
                 Ok([]) => return Ok(()),
                 Ok(read) => {
                     let len = read.len();
@@ -263,10 +290,10 @@ impl Packed {
     }
 }
 
-fn damaged(path: &str, bytes: u64, error: &io::Error) -> Failure {
+fn damaged(path: &str, program: &str, bytes: u64, error: &io::Error) -> Failure {
     Failure::Refused(format!(
         "{path} is damaged or cut off: {error} ({} of content were read before); no row is taken of what it \
-         holds (what can be read of it: unpack it yourself, as with gzip -dc {path} | folddb import … -)",
+         holds (what can be read of it: unpack it yourself, as with {program} -dc {path} | folddb import … -)",
         size_text(bytes)
     ))
 }
@@ -285,13 +312,26 @@ fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>, said: Said)
     let head = content.fill_buf().map_err(failed)?;
     refuse_other_kinds(name, head, said)?;
     let kept = Form::of_head(head);
+    let is_array = kept.is_none() && unpack::is_array(head);
     let reader = match kept {
         Some(_) => kept::rows(content),
         None => unpack::lined(content).map_err(failed)?,
     };
     let name = name.to_owned();
-    let (inode, packed, comment) = (None, None, None);
-    Ok(Source { reader, name, inode, packed, bytes_total, bytes_read, is_packed, kept, comment })
+    let (inode, packed, comment, may_grow) = (None, None, None, false);
+    Ok(Source {
+        reader,
+        name,
+        inode,
+        packed,
+        bytes_total,
+        bytes_read,
+        is_packed,
+        is_array,
+        may_grow,
+        kept,
+        comment,
+    })
 }
 
 /// What is unpacked from a pipe: rows are taken before its checksum is read, and where that is

@@ -81,7 +81,7 @@ pub(crate) fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
         ))
     } else if first == b"---" || begins(b"%yaml") {
         Some(("a YAML file", "convert it to lines of JSON: yq -o json -I 0 '.[]' FILE | folddb import … -"))
-    } else if first == b"{" {
+    } else if first == b"{" || is_object_on_lines(text, first) {
         let advice = "make a line of each row: jq -c '.ROWS[]' FILE | folddb import … -; or, of several objects, jq -c . FILE";
         Some(("an object of JSON on many lines", advice))
     } else if near.contains(&0) && !std::str::from_utf8(near).map_or_else(is_cut, |_| true) {
@@ -91,9 +91,29 @@ pub(crate) fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// Whether the first line of a text is the beginning of an object of JSON that goes on in the next
+/// one.
+fn is_object_on_lines(text: &[u8], first: &[u8]) -> bool {
+    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let next = lines.nth(1).unwrap_or_default();
+    first.starts_with(b"{")
+        && matches!(first.last(), Some(b',' | b'{' | b'[' | b':'))
+        && next.starts_with(b"\"")
+        || first.starts_with(b"{") && first.ends_with(b"[") && next.starts_with(b"{")
+}
+
 /// Whether a file that begins like this is packed.
 pub(crate) fn is_packed(head: &[u8]) -> bool {
     head.starts_with(&GZIP_MAGIC) || head.starts_with(&ZSTD_MAGIC) || head.starts_with(BZIP2_MAGIC)
+}
+
+/// The program that unpacks a file that begins like this.
+pub(crate) fn program(head: &[u8]) -> &'static str {
+    match head {
+        head if head.starts_with(&ZSTD_MAGIC) => "zstd",
+        head if head.starts_with(BZIP2_MAGIC) => "bzip2",
+        _ => "gzip",
+    }
 }
 
 /// The unpacked content, by the first bytes.
@@ -118,14 +138,17 @@ pub(crate) fn unpacked(mut packed: impl BufRead + 'static) -> io::Result<Box<dyn
 
 /// The content as lines: the elements of an array of objects are lines.
 pub(crate) fn lined(mut content: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
-    let head = content.fill_buf()?;
-    let head = without_mark(head).trim_ascii_start();
-    let is_array = head.strip_prefix(b"[").is_some_and(|rest| is_of_objects(rest.trim_ascii()));
-    if !is_array {
+    if !is_array(content.fill_buf()?) {
         return Ok(content);
     }
     let elements = Elements { content, depth: 0, in_text: false, is_escaped: false, is_ended: false };
     Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, elements)))
+}
+
+/// Whether what begins like this is an array of objects.
+pub(crate) fn is_array(head: &[u8]) -> bool {
+    let head = without_mark(head).trim_ascii_start();
+    head.strip_prefix(b"[").is_some_and(|rest| is_of_objects(rest.trim_ascii()))
 }
 
 /// A reader that waits where another one has nothing yet.

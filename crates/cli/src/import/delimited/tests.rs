@@ -223,3 +223,25 @@ proptest! {
         read_by(&text, bytes, bytes_max);
     }
 }
+
+#[test]
+fn what_is_before_a_record_without_an_end_is_known() {
+    for (text, bytes, line) in [
+        ("a,b\n1,2\n3", Some(8), 3),
+        ("a,b\n\n1,\"x", Some(5), 3),
+        ("a,b\n\"1\n2\",3", Some(4), 2),
+        ("a,b\n1,2\n", None, 0),
+        ("a,b\n1,\"x\ny", None, 0),
+        ("a,b\n1,2\r", None, 0),
+        ("a", Some(0), 1),
+    ] {
+        let mut records = Records::new(Box::new(Cursor::new(text.to_owned())), Dialect::of(b','), 1000);
+        let mut before = None;
+        while records.advance().unwrap() != Found::End {
+            before = records.before_open();
+        }
+        let mut wanted = Tape::new();
+        wanted.feed(&text.as_bytes()[..bytes.unwrap_or(0)]);
+        assert_eq!(before, bytes.map(|_| (wanted.content(), line)), "{text:?}");
+    }
+}

@@ -42,6 +42,8 @@ fn of_row(expr: &mut Expr, lines: &str, format: InputFormat) -> String {
         bytes_read: Arc::new(AtomicU64::new(0)),
         packed: None,
         is_packed: false,
+        is_array: false,
+        may_grow: false,
         kept: None,
         comment: None,
     };

@@ -86,7 +86,7 @@ fn a_file_that_grew_within_a_line_is_refused_beside_a_longer_one_that_begins_lik
     let begin = "hello\n".repeat(1000);
     fs::write(&short, begin.clone() + "hel").unwrap();
     fs::write(&long, begin.clone() + &"xx\n".repeat(1000)).unwrap();
-    let mut records = Records::of(vec![entry_of(&short, 1)]);
+    let mut records = Records::of(vec![Entry { read: 1001, ..entry_of(&short, 1) }]);
     for _ in 0..2 {
         assert_eq!(number_of(&find(&records, &short)), ("in", 1));
         fs::write(&short, begin.clone() + "hello\n").unwrap();

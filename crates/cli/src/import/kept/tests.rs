@@ -96,3 +96,18 @@ fn lines_that_come_in_parts_are_passed_over_too() {
     }
     assert_eq!(String::from_utf8(read).unwrap(), whole);
 }
+
+#[test]
+fn a_row_that_looks_like_what_is_about_rows_is_a_row() {
+    let regex = Form { header: false, ..form(InputFormat::Csv, None) };
+    for (form, field, row) in [
+        (regex.clone(), "# bad row: 5", "# bad row: 5\n"),
+        (regex.clone(), "# bad row (1 line): x", "# bad row (1 line): x\n"),
+        (regex, "# bad rows", "# bad rows\n"),
+        (form(InputFormat::Csv, Some(b',')), "a\n# bad row: b", "\"a\n# bad row: b\"\n"),
+    ] {
+        let (text, read) = file(&form, &["k"], &[field]);
+        assert!(read.ends_with(&format!("\n\n{row}")), "{read}");
+        assert!(!read.contains("is bad"), "{}", String::from_utf8_lossy(&text));
+    }
+}

@@ -56,3 +56,13 @@ fn a_line_that_is_too_long_ends_the_reading() {
     let error = reader(&"x".repeat(65)).advance(&mut 0).unwrap_err();
     assert_eq!(error.to_string(), "a row is longer than 64 bytes");
 }
+
+#[test]
+fn what_is_before_a_line_without_an_end_is_known() {
+    let mut reader = LineReader::new(Box::new(Cursor::new("a\n\nb\nc")), 100);
+    let (mut line, mut before) = (0, Vec::new());
+    while reader.advance(&mut line).unwrap() {
+        before.push(reader.before_open.map(|content| content.bytes));
+    }
+    assert_eq!(before, [None, None, Some(5)]);
+}

@@ -15,6 +15,8 @@ fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Resu
         bytes_read: Arc::default(),
         packed: None,
         is_packed: false,
+        is_array: false,
+        may_grow: false,
         kept: None,
         comment: None,
     };
@@ -98,7 +100,8 @@ fn columns_of_words_may_be_known_before() {
 fn columns_without_a_header_are_numbered() {
     let mut rows = open("1\tx\n2\ty\n", InputFormat::Tsv, false);
     assert_eq!(read(&mut rows, "c2"), [(1, Ok("x".to_owned())), (2, Ok("y".to_owned()))]);
-    assert!(matches!(open("", InputFormat::Csv, false).advance(), Ok(Next::End)));
+    let empty = of(Cursor::new("\n"), InputFormat::Csv, false);
+    assert!(matches!(empty.err(), Some(Failure::Empty(_))));
 }
 
 #[test]
@@ -114,10 +117,11 @@ fn columns_that_stand_twice_are_numbered_and_another_delimiter_is_found() {
     assert!(matches!(rows.advance(), Ok(Next::Row)));
     assert_eq!(slots.map(|slot| rows.field(slot).unwrap().unwrap().into_owned()), ["1", "2", "3"]);
     assert_eq!(rows.notes().len(), 3, "{:?}", rows.notes());
-    assert_eq!(other_delimiter("a,b;c", Some(b'\"')), None);
-    assert_eq!(other_delimiter("\"a,b\"|c", Some(b'\"')), Some(b'|'));
-    assert_eq!(other_delimiter("a\tb", Some(b'\"')), Some(b'\t'));
-    assert_eq!(other_delimiter("a", Some(b'\"')), None);
+    let found = |head: &str| other_delimiter(head.as_bytes(), Some(b'"'));
+    assert_eq!(found("a,b;c"), None);
+    assert_eq!(found("\"a,b\"|c"), Some(b'|'));
+    assert_eq!(found("a\tb"), Some(b'\t'));
+    assert_eq!(found("a"), None);
 }
 
 #[test]
@@ -197,4 +201,23 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
         [(2, true), (3, false), (4, true)]
     );
     assert!(found[1].1.as_ref().is_err_and(|wrong| wrong.contains("a quote opens here")));
+}
+
+#[test]
+fn a_delimiter_makes_as_many_fields_of_each_of_the_first_lines() {
+    let found = |head: &str| other_delimiter(head.as_bytes(), Some(b'"'));
+    assert_eq!(found("name, first;n;m\nAnn;1;2\n"), Some(b';'));
+    assert_eq!(found("\u{feff}k|what, and when\na|x\nb|y, z\n"), Some(b'|'));
+    assert_eq!(found("k;m\n1,5;2,5\n3,5;4,5\n"), Some(b';'));
+    // Both do: the one that makes more, or a comma.
+    assert_eq!(found("a,b,c;d\n1,2,3;4\n"), None);
+    assert_eq!(found("a,b;c;d\n1,2;3;4\n"), Some(b';'));
+    assert_eq!(found("a,b;c\n1,2;3\n"), None);
+    // None does, or a line has not come wholly.
+    assert_eq!(found("a,b;c\n1\n2;3,4\n"), None);
+    assert_eq!(found("a;b\n1;2\n3"), Some(b';'));
+    assert_eq!(found("a|b;c|d\n1|2\n"), Some(b'|'));
+    // Line ends in quotes end no line, nor do those behind a stray one in the first line.
+    assert_eq!(found("a;b\n\"1,\n2\";3\n"), Some(b';'));
+    assert_eq!(found("a;5\" disk\n1,2,3,4\n"), Some(b';'));
 }

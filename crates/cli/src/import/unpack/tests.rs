@@ -163,3 +163,20 @@ fn other_kinds_of_files_are_named() {
         assert_eq!(told(head), None, "{head:?}");
     }
 }
+
+#[test]
+fn an_object_on_many_lines_is_told_by_its_second_line() {
+    let is_one =
+        |text: &str| other_text(text.as_bytes()).is_some_and(|(what, _)| what.contains("many lines"));
+    for text in ["{\"a\":1,\n \"b\":2}\n", "{\"rows\": [\n {\"a\":1}]}\n", "{\"a\": {\n\n\"b\": 1}}", "{\n"] {
+        assert!(is_one(text), "{text}");
+    }
+    for text in ["{\"a\":1}\n{\"a\":2}\n", "{\"a\":1,\n{\"a\":2}\n", "{\"a\":1,", "{a,\nb,1\n"] {
+        assert!(!is_one(text), "{text}");
+    }
+}
+
+#[test]
+fn a_packed_file_is_unpacked_by_its_own_program() {
+    assert_eq!([program(&ZSTD_MAGIC), program(b"BZh9"), program(&GZIP_MAGIC)], ["zstd", "bzip2", "gzip"]);
+}
