@@ -23,6 +23,7 @@ mod ranges;
 mod rules_words;
 mod blobs;
 mod file_names;
+mod column_names;
 mod out_file;
 mod render;
 mod import;

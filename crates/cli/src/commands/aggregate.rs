@@ -7,9 +7,9 @@ use std::collections::hash_map::Entry;
 use folddb::{AggregateCost, BytesTable, Datum, Fold, Outcome, datum};
 
 use crate::args::AggregateArgs;
+use crate::column_names;
 use crate::failure::Failure;
 use crate::human;
-use crate::import::expr::split;
 use crate::interrupt;
 use crate::keys;
 use crate::ranges;
@@ -55,7 +55,7 @@ fn check_plot(args: &AggregateArgs, table: &BytesTable) -> Result<(), Failure> {
         return Ok(());
     }
     let names = Columns::of(table.rules(), false, args.range.hex).names();
-    let by = split::names(&args.by);
+    let by = column_names::split(&args.by);
     let values: Vec<String> =
         names.iter().filter(|name| !by.contains(name)).map(|name| format!("`{name}`")).collect();
     Err(Failure::Usage(format!(
@@ -74,8 +74,10 @@ struct Group {
 fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
     let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
     let columns = Columns::of(table.rules(), false, args.range.hex).with_quantiles(&quantiles);
-    let elements =
-        split::names(&args.by).iter().map(|name| element(&columns, name)).collect::<Result<Vec<_>, _>>()?;
+    let elements = column_names::split(&args.by)
+        .iter()
+        .map(|name| element(&columns, name))
+        .collect::<Result<Vec<_>, _>>()?;
     let spec = table.rules().as_table_rules().fold.spec().to_owned();
     let fold = table.rules().fold().filter(|_| !matches!(spec.as_str(), "replace" | "first")).cloned();
     let Some(fold) = fold else {

@@ -204,8 +204,8 @@ pub(crate) struct Done {
     empty: u64,
     unwanted: u64,
     bad: Vec<Bad>,
-    /// The place before the last row, if nothing of that is in, and its line has no end; and whether
-    /// it is one of these.
+    /// The place before the last row, if nothing of that is in, and its line has no end; and
+    /// whether it is one of these.
     before_open: Option<(Mark, bool)>,
     pub(crate) seen: Seen,
     /// How much of its text are rows, and how many lines.

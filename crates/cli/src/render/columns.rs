@@ -9,9 +9,9 @@ use folddb::codec::{ElementType, ValueCodec};
 use folddb::folds::{FoldSpec, Record};
 use folddb::{Datum, Fold, datum};
 
+use crate::column_names;
 use crate::failure::Failure;
 use crate::human;
-use crate::import::expr::split;
 use crate::keys;
 use crate::render::quantiles::{self, Quantiles};
 
@@ -252,7 +252,7 @@ impl Columns {
         }
         let all = self.all_names();
         let mut picked = Vec::new();
-        for name in &split::names(names) {
+        for name in &column_names::split(names) {
             let parts = |(_, column): &(usize, &String)| {
                 column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
             };

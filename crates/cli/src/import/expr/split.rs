@@ -29,43 +29,6 @@ pub(crate) fn at_commas(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// The names of columns in texts of them between commas. A name may have commas inside of brackets,
-/// as `split(path, "/", 2)`, or stand in backquotes.
-pub(crate) fn names(texts: &[String]) -> Vec<String> {
-    texts.iter().flat_map(|text| names_in(text)).collect()
-}
-
-fn names_in(text: &str) -> Vec<String> {
-    let (mut pieces, mut piece) = (Vec::new(), String::new());
-    let (mut depth, mut quote) = (0_usize, None);
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (Some(_), _) => {}
-            // Elsewhere quotes are letters of a name, as in `it's`.
-            (None, '`') => quote = Some(letter),
-            (None, '"' | '\'') if depth > 0 => quote = Some(letter),
-            (None, '(' | '[') => depth += 1,
-            (None, ')' | ']') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
-                pieces.push(std::mem::take(&mut piece));
-                continue;
-            }
-            (None, _) => {}
-        }
-        piece.push(letter);
-    }
-    pieces.push(piece);
-    if depth > 0 || quote.is_some() {
-        return text.split(',').map(str::to_owned).collect(); // brackets that are letters of a name
-    }
-    let bare = |name: &String| {
-        let inner = name.trim().strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-        inner.filter(|inner| !inner.contains('`')).unwrap_or(name).to_owned()
-    };
-    pieces.iter().map(bare).collect()
-}
-
 /// The places of letters outside of brackets and quotes.
 fn top(text: &str, is_wanted: impl Fn(char) -> bool) -> Vec<usize> {
     let (mut found, mut depth, mut quote) = (Vec::new(), 0_usize, None);

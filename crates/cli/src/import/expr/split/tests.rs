@@ -54,18 +54,6 @@ fn a_message_has_the_sources_as_they_were_typed() {
 }
 
 #[test]
-fn names_may_have_commas_in_brackets_or_in_backquotes() {
-    let names = |text: &str| names(&[text.to_owned()]);
-    assert_eq!(names("split(p, \"/\", 2),n"), ["split(p, \"/\", 2)", "n"]);
-    assert_eq!(names("`a,b`,c"), ["a,b", "c"]);
-    // Brackets and quotes may be letters of a name.
-    assert_eq!(names("it's,n"), ["it's", "n"]);
-    assert_eq!(names("a(b,c"), ["a(b", "c"]);
-    assert_eq!(names("a)b,c"), ["a)b", "c"]);
-    assert_eq!(names(""), [""]);
-}
-
-#[test]
 fn a_minus_before_a_name_is_an_expression() {
     assert!(is_expression("-x") && is_expression("-a.b"));
     assert!(!is_expression("-1.5") && !is_expression("-") && !is_expression("x-y"));
