@@ -15,8 +15,8 @@
 //!    runs have in common; the last merges show how much of these bytes merging frees
 //!    ([`crate::freed`]). The oldest such runs become one. This never happens if nothing is
 //!    overwritten, or if writes append to values.
-//! 5. *Gets*: if merging frees little, garbage causes no merges, and each get must fold records of
-//!    many runs. When gets have cost as much as a merge of the oldest runs, as many as one merge
+//! 5. *Gets*: if merging does not free all that is repeated, garbage may cause no merges, and each
+//!    get must fold records of many runs. When gets have cost as much as a merge of the oldest runs, as many as one merge
 //!    takes, these become one.
 //! 6. *Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
 //!    overlaps, or rewritten alone if there is none.
@@ -48,9 +48,10 @@ use crate::sketch::Overlap;
 
 pub use shape::{MergeOptions, Moment, Plan, Reason, RunSummary, Way, are_disjoint, tier_of};
 
-/// If merges free a smaller share than this of the bytes of repeated keys, gets decide when to
-/// merge (5).
-const FREED_BY_REPEAT_MIN: f64 = 0.5;
+/// If merges free a smaller share than this of the bytes of repeated keys, gets may decide when to
+/// merge (5). Sums and replaced values free all of them; anything less leaves runs that garbage
+/// does not bound.
+const FREED_BY_REPEAT_MIN: f64 = 0.9;
 
 /// The next plan for a table; none if there is nothing to do. `runs` are all its runs, newest
 /// first.

@@ -269,7 +269,7 @@ fn what_merges_do_not_free_is_moved_by_tiers_alone() {
 }
 
 #[test]
-fn gets_pay_where_merges_free_little_and_nowhere_else() {
+fn gets_pay_where_merges_do_not_free_what_is_repeated_and_nowhere_else() {
     let mut table = Table::default();
     (0..3).for_each(|_| table.flush(0..1000, false));
     let price = |table: &Table, options: &MergeOptions| {
@@ -278,6 +278,9 @@ fn gets_pay_where_merges_free_little_and_nowhere_else() {
     let lists = MergeOptions { freed_by_repeat: 0.1, ..MergeOptions::default() };
     assert_eq!(price(&table, &MergeOptions::default()), None, "garbage keeps the runs of sums few");
     assert_eq!(price(&table, &lists), Some(300_000));
+    let half = MergeOptions { freed_by_repeat: 0.6, ..MergeOptions::default() };
+    assert_eq!(table.plan(&half), None, "this little is no garbage");
+    assert_eq!(price(&table, &half), Some(300_000), "so gets may pay");
     table.moment.joined_bytes = 299_999;
     assert_eq!(table.plan(&lists), None);
     table.moment.boundaries = vec![2000];
