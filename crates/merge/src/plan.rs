@@ -15,9 +15,9 @@
 //!    runs have in common; the last merges show how much of these bytes merging frees
 //!    ([`crate::freed`]). The oldest such runs become one. This never happens if nothing is
 //!    overwritten, or if writes append to values.
-//! 5. *Gets*: if merging does not free all that is repeated, garbage may cause no merges, and each
-//!    get must fold records of many runs. When gets have cost as much as a merge of the oldest runs, as many as one merge
-//!    takes, these become one.
+//! 5. *Gets*: if merging does not free all that is repeated, garbage may cause no merges, and
+//!    each get must fold records of many runs. When gets have cost as much as a merge of the
+//!    oldest runs, as many as one merge takes, these become one.
 //! 6. *Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
 //!    overlaps, or rewritten alone if there is none.
 //! 7. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
