@@ -109,7 +109,9 @@ fn first_that_fits(
             Ok(open) => return Ok(Some((file, open))),
             Err(failure) if args.strict || args.sorted || !failure.is_of_file() => return Err(failure),
             // A pipe cannot be opened again.
-            Err(failure) if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file()) => {
+            Err(failure)
+                if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) =>
+            {
                 return Err(failure);
             }
             Err(_) => {}

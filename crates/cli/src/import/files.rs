@@ -32,7 +32,7 @@ fn add(word: &str, files: &mut Vec<String>) -> Result<(), Failure> {
     }
     let path = Path::new(word);
     match fs::metadata(path) {
-        Ok(facts) if facts.is_dir() => below(path, files),
+        Ok(facts) if facts.is_dir() => below(path, &[], files),
         Ok(_) => {
             files.push(word.to_owned());
             Ok(())
@@ -42,9 +42,12 @@ fn add(word: &str, files: &mut Vec<String>) -> Result<(), Failure> {
     }
 }
 
-/// The files below a directory, by the order of their paths. Hidden ones are left out.
-fn below(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
+/// The files below a directory, by the order of their paths. Hidden ones are left out, and what is
+/// no file: nobody may ever write to a pipe. What cannot be looked at is among them, so that it is
+/// named when its turn comes. A directory within itself, by a link, is read once.
+fn below(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("read", &dir.display().to_string(), &error);
+    let above = [above, &[dir.canonicalize().map_err(failed)?]].concat();
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -55,10 +58,14 @@ fn below(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
     paths.sort();
     let before = files.len();
     for path in paths {
-        let facts = fs::metadata(&path);
-        let facts = facts.map_err(|error| Failure::file("open", &path.display().to_string(), &error))?;
-        match (facts.is_dir(), path.to_str()) {
-            (true, _) => below_or_empty(&path, files)?,
+        let is_dir = match fs::metadata(&path) {
+            Ok(facts) if facts.is_dir() => fs::read_dir(&path).is_ok(),
+            Ok(facts) if !facts.is_file() => continue,
+            _ => false,
+        };
+        match (is_dir, path.to_str()) {
+            (true, _) if path.canonicalize().is_ok_and(|path| above.contains(&path)) => {}
+            (true, _) => below_or_empty(&path, &above, files)?,
             (false, Some(name)) => files.push(name.to_owned()),
             (false, None) => {
                 let message = format!("the name of {} is not UTF-8 text: rename the file", path.display());
@@ -72,8 +79,8 @@ fn below(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
     }
 }
 
-fn below_or_empty(dir: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
-    match below(dir, files) {
+fn below_or_empty(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
+    match below(dir, above, files) {
         Err(Failure::NoFile(_)) => Ok(()),
         other => other,
     }

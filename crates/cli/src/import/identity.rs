@@ -4,6 +4,9 @@
 //!    whatever its name is now.
 //! 2. Otherwise its content is read and hashed, as far as a record with the same beginning goes.
 //!
+//! The longest such record counts, whosever it is: copies of a file are in with it. But where what
+//! is in of the file itself ends within a line that has grown, no other record says more of it.
+//!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
 //! same file by its inode, as after a rename, or if there is nothing at that path now: many small
 //! files are alike. One that is followed is known by its inode only: what a rotation puts in its
@@ -130,7 +133,7 @@ impl Records {
         if self.entries.is_empty() {
             return Ok(Known::New);
         }
-        self.find_by_content(name, is_it)
+        self.find_by_content(name, disk, is_it)
     }
 
     /// The records of these numbers, the oldest first.
@@ -148,7 +151,12 @@ impl Records {
         alike.flat_map(move |numbers| self.all(Some(numbers)))
     }
 
-    fn find_by_content(&self, name: &str, is_it: impl Fn(&&Entry) -> bool) -> Result<Known, Failure> {
+    fn find_by_content(
+        &self,
+        name: &str,
+        disk: &OnDisk,
+        is_it: impl Fn(&&Entry) -> bool,
+    ) -> Result<Known, Failure> {
         let mut source = source::open_rows(name, Said::Format)?; // whoever reads its rows says what it is
         let packed = source.packed.take();
         // What is packed and damaged is named as that.
@@ -169,7 +177,11 @@ impl Records {
             }
             if tape.content() == entry.content {
                 // What comes next is looked at now: a longer record may be compared after this one.
-                found = Some((entry, tape.ends_line(), next_byte(&mut reader).map_err(failed)?));
+                let next = next_byte(&mut reader).map_err(failed)?;
+                if entry.done && is_of(entry, disk) {
+                    grown(name, entry, tape.ends_line(), next)?;
+                }
+                found = Some((entry, tape.ends_line(), next));
             }
         }
         match found {
@@ -199,8 +211,8 @@ fn grown(name: &str, entry: &Entry, ends_line: bool, next: Option<u8>) -> Result
         Some(_) if ends_line => Ok(Known::UpTo(Box::new(entry.clone()))),
         Some(_) => Err(Failure::Refused(format!(
             "{name} has grown within its line {}, which had no end when it was imported: what it was then is in, and \
-             nothing more of the file is imported (to go on behind that line: cut it back to what it was; to count \
-             the file from its beginning: --again)",
+             nothing more of the file is imported (to go on behind that line: cut it back to what it was; --again \
+             counts the whole file, beside what is in)",
             entry.line
         ))),
     }
@@ -218,6 +230,16 @@ fn take_out<K: Hash + Eq>(numbers: &mut HashMap<K, Vec<u64>>, key: &K, number: u
             numbers.remove(key);
         }
     }
+}
+
+/// Whether a record is of this file, by its name or whatever its name is now.
+fn is_of(entry: &Entry, disk: &OnDisk) -> bool {
+    entry.disk.path == disk.path || disk.inode.is_some() && entry.disk.inode == disk.inode
+}
+
+/// Whether a record is of another file, which is still there.
+pub(crate) fn is_of_another(entry: &Entry, disk: &OnDisk) -> bool {
+    !is_of(entry, disk) && Path::new(&entry.disk.path).exists()
 }
 
 /// Whether a file may be the one of a record, by what is known without its content.

@@ -344,11 +344,13 @@ impl Import<'_> {
     /// The record of a file, new or known up to a row.
     pub(crate) fn entry(&self, name: &str, disk: OnDisk, before: &Option<Entry>) -> Entry {
         let (file, how) = (name.to_owned(), self.stated.how(self.args));
-        if let Some(entry) = before {
-            return Entry { file, disk, how, done: false, ..entry.clone() };
-        }
-        let number = self.known.next_number();
-        Entry { number, file, disk, how, ..Entry::default() }
+        let number = match before {
+            // That file keeps its own record: it may grow in another way.
+            Some(entry) if !identity::is_of_another(entry, &disk) => entry.number,
+            _ => self.known.next_number(),
+        };
+        let before = before.clone().unwrap_or_default();
+        Entry { number, file, disk, how, done: false, ..before }
     }
 
     /// What was at the path of a new file when it was imported earlier.

@@ -100,3 +100,34 @@ fn a_file_that_grew_within_a_line_is_refused_beside_a_longer_one_that_begins_lik
     }
     assert_eq!(number_of(&find(&records, &long)), ("in", 2));
 }
+
+/// What is in of a file ends within a line, and a longer record of another file has that line whole.
+#[test]
+fn a_line_that_grew_is_not_taken_for_that_of_another_file() {
+    let place = tempfile::tempdir().unwrap();
+    let name = |file: &str| place.path().join(file).to_str().unwrap().to_owned();
+    let rows = "a,1\n".repeat(2000);
+    fs::write(name("other.csv"), rows.clone() + "b,2").unwrap();
+    fs::write(name("grown.csv"), rows.clone() + "b,").unwrap();
+    let entry = |file: &str, number| Entry { read: 2001, ..entry_of(&name(file), number) };
+    let records = Records::of(vec![entry("other.csv", 1), entry("grown.csv", 2)]);
+    fs::write(name("grown.csv"), rows.clone() + "b,2\nc,3\n").unwrap();
+    let disk = on_disk(&name("grown.csv")).unwrap().unwrap();
+    let refused = records.find(&name("grown.csv"), &disk, false).unwrap_err().to_string();
+    assert!(refused.contains("grown.csv has grown within its line"), "{refused}");
+    fs::write(name("other.csv"), rows + "b,2\nc,3\n").unwrap();
+    assert_eq!(number_of(&find(&records, &name("other.csv"))), ("up to", 1));
+}
+
+#[test]
+fn a_record_is_of_another_file_while_that_is_there() {
+    let place = tempfile::tempdir().unwrap();
+    let name = |file: &str| place.path().join(file).to_str().unwrap().to_owned();
+    fs::write(name("1.csv"), "a,1\n").unwrap();
+    let entry = entry_of(&name("1.csv"), 1);
+    let of = |file: &str| is_of_another(&entry, &on_disk(&name(file)).unwrap().unwrap());
+    fs::copy(name("1.csv"), name("2.csv")).unwrap();
+    assert_eq!((of("1.csv"), of("2.csv")), (false, true));
+    fs::rename(name("1.csv"), name("3.csv")).unwrap();
+    assert_eq!((of("2.csv"), of("3.csv")), (false, false), "it was renamed");
+}
