@@ -101,7 +101,7 @@ fn a_file_that_grew_within_a_line_is_refused_beside_a_longer_one_that_begins_lik
     assert_eq!(number_of(&find(&records, &long)), ("in", 2));
 }
 
-/// What is in of a file ends within a line, and a longer record of another file has that line whole.
+/// What is in of a file ends within a line, and a longer record of another has that line whole.
 #[test]
 fn a_line_that_grew_is_not_taken_for_that_of_another_file() {
     let place = tempfile::tempdir().unwrap();
