@@ -370,11 +370,19 @@ impl Aside {
         match (place.map_err(|error| self.failed(&error))?, begun) {
             (Some(place), _) => self.go_back(place),
             (None, Some(_)) => Err(Failure::Refused(changed)),
-            (None, None) => {
-                self.refusal = Some(changed);
-                Ok(())
-            }
+            (None, None) => self.go_on_behind_whole_ones(&noted, changed),
         }
+    }
+
+    /// What follows the bad rows of whole files may be of one that was killed before its first
+    /// batch: it stays, and has to be what is found again.
+    fn go_on_behind_whole_ones(&mut self, noted: &[(Kept, bool)], changed: String) -> Result<(), Failure> {
+        let bytes = noted.iter().map(|(kept, _)| kept.bytes).max().unwrap_or(0);
+        match self.place_at(bytes, noted).map_err(|error| self.failed(&error))? {
+            Some(place) => self.written = place,
+            None => self.refusal = Some(changed),
+        }
+        Ok(())
     }
 
     /// What is before a place, if that is what a record says of it.
