@@ -256,7 +256,8 @@ pub extern "C" fn folddb_verify(
             if unread > 0 {
                 let message =
                     format!("{path}: this build cannot read {unread} of its parts; the rest is whole");
-                return Err(Error::new(ErrorKind::NewerFormat, message));
+                return Err(Error::new(ErrorKind::NewerFormat, message)
+                    .advise("verify it with a build that has the features and the version that wrote it"));
             }
             return Ok(true);
         };

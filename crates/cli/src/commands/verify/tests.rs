@@ -70,6 +70,20 @@ fn the_advice_fits_what_was_found() {
     assert!(said.contains("put such keys again"), "{said}");
 }
 
+#[test]
+fn a_store_with_parts_that_this_build_cannot_read_is_not_called_whole() {
+    let mut report = VerifyReport::default();
+    for deep in [false, true] {
+        report.deep = deep;
+        report.checked.parts_unread = 0;
+        assert!(report.is_clean() && summary(&report).starts_with("whole"), "{}", summary(&report));
+        report.checked.parts_unread = 2;
+        let said = summary(&report);
+        assert!(!report.is_clean() && said.starts_with("this build of FoldDB cannot read 2 parts"), "{said}");
+        assert!(!said.contains("repair"), "{said}");
+    }
+}
+
 /// A log that only an unread feed holds: the tables need nothing of it.
 #[test]
 fn the_advice_for_damage_to_feeds_alone_is_to_begin_them_again() {
