@@ -38,7 +38,7 @@ mod exact_sum;
 mod exact_total;
 mod sum_f64;
 mod stats;
-mod append;
+pub(crate) mod append;
 mod set;
 mod counters;
 #[cfg(feature = "bitmap")]

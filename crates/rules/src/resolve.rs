@@ -7,7 +7,7 @@
 //! Small ops become one at once. Long ones wait until what follows has about their length, like the
 //! digits of a binary counter: a list of n operands is then copied log n times instead of n times,
 //! and the buffers are no longer than the value. The fold is associative, so the bytes are the
-//! same.
+//! same. Where folding is concatenating, long ones wait for the last, and all are copied once.
 //!
 //! Separated values are not examined. If that leaves a key as a pointer, [`Resolver::state`]
 //! returns the pointer; if an operand waits to be folded onto such a value, the reader loads it
@@ -17,6 +17,7 @@
 //! deadline is not after that time, even if the fold fails on it.
 
 use folddb_base::bytes::Malformed;
+use folddb_base::limits::FOLDED_BYTES_MAX;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Op, OpBuf, OpKind, Stamp};
 
@@ -27,6 +28,9 @@ const SHORT_BYTES: usize = 1 << 10;
 
 /// A buffer longer than this is not kept for the next key, except the two that every key needs.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// As many buffers are kept for the next key.
+const KEPT_OPS_MAX: usize = 32;
 
 /// Folds the ops of one key; reused from key to key.
 #[derive(Debug, Default)]
@@ -58,6 +62,7 @@ impl Resolver {
         self.used = 0;
         self.visited = 0;
         self.declined.clear();
+        self.ops.truncate(KEPT_OPS_MAX);
         for spare in self.ops.iter_mut().skip(1) {
             spare.payload.clear();
             spare.payload.shrink_to(KEPT_BYTES_MAX);
@@ -104,7 +109,9 @@ impl Resolver {
         let newer = &mut self.ops[self.used - 1];
         if newer.payload.len() > SHORT_BYTES {
             self.push(kind, payload);
-            self.carry(rules, key)?;
+            if rules.concatenates().is_none() {
+                self.carry(rules, key)?;
+            }
             return Ok(self.ops[self.used - 1].kind.absorbs());
         }
         match rules.compose(key, older, newer.op()?, &mut self.scratch) {
@@ -137,12 +144,54 @@ impl Resolver {
     /// # Errors
     /// Only for ops that were not fed.
     pub fn settle(&mut self, rules: &FoldRules, key: &[u8]) -> Result<(), Malformed> {
+        if self.used > 2
+            && let Some(separator) = rules.concatenates()
+        {
+            self.concatenate(separator);
+        }
         for at in (1..self.used).rev() {
             if !self.declined[at] {
                 self.compose_at(rules, key, at)?;
             }
         }
         Ok(())
+    }
+
+    /// Joins neighbors to as few ops as the longest record allows, and copies each once.
+    #[cold]
+    fn concatenate(&mut self, separator: &[u8]) {
+        let (mut joined, mut newest) = (0, 0);
+        while newest < self.used {
+            let end = self.end_of_joined(newest, separator);
+            if end - newest > 1 {
+                let payloads: Vec<&[u8]> =
+                    self.ops[newest..end].iter().rev().map(|op| op.payload.as_slice()).collect();
+                self.scratch.payload = payloads.join(separator);
+                self.scratch.kind = self.ops[end - 1].kind;
+                std::mem::swap(&mut self.ops[joined], &mut self.scratch);
+            } else {
+                self.ops.swap(joined, newest);
+            }
+            self.declined[joined] = self.declined[newest];
+            (joined, newest) = (joined + 1, end);
+        }
+        self.used = joined;
+        self.declined.truncate(joined);
+    }
+
+    /// The end of the ops, from `newest` on to older ones, that are one after the other in the
+    /// value: operands, down to the value that they were folded onto.
+    fn end_of_joined(&self, newest: usize, separator: &[u8]) -> usize {
+        let (mut end, mut bytes) = (newest + 1, self.ops[newest].payload.len());
+        while self.ops[end - 1].kind == OpKind::Fold && end < self.used && !self.declined[end] {
+            let older = &self.ops[end];
+            bytes += separator.len() + older.payload.len();
+            if !matches!(older.kind, OpKind::Fold | OpKind::Set) || bytes > FOLDED_BYTES_MAX {
+                break;
+            }
+            end += 1;
+        }
+        end
     }
 
     /// Composes the op at `at` with the next newer one, or notes that they decline.

@@ -144,6 +144,14 @@ impl FoldRules {
         self.joins.as_ref()
     }
 
+    /// The separator, if the fold of several operands is all of them one after the other, whatever
+    /// other rules the table has.
+    #[inline]
+    pub(crate) fn concatenates(&self) -> Option<&[u8]> {
+        let is_bare = !self.has_delete && self.short_circuit.is_none() && !self.has_stamps;
+        self.fold.as_ref().filter(|_| is_bare)?.joins_with()
+    }
+
     /// Sets how many bytes at the beginning of a value are its head. With none, the head is
     /// something else, and separated values are not joined.
     pub fn with_head_bytes(mut self, head_bytes: Option<usize>) -> FoldRules {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::folds::append::Append;
 use folddb_base::{Pointer, ValuePlace};
 
 /// Concatenates; fails when an operand starts with `!`, so that some histories decline.
@@ -307,4 +308,58 @@ proptest! {
             prop_assert_eq!(&found, &expected, "newest first: {}", is_newest_first);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Values that are concatenated at once, at the end, are those that are folded one by one.
+    #[test]
+    fn concatenated_at_once_is_folded_one_by_one(
+        history in proptest::collection::vec((op(), 0usize..3), 0..12),
+        separator in prop::sample::select(vec!["", ", "]),
+        has_delete in prop::bool::weighted(0.2),
+    ) {
+        let mut rules = FoldRules::new(Arc::new(Append { separator: separator.into() }));
+        if has_delete && separator.is_empty() {
+            rules = rules.with_delete(Arc::new(|_, value: &[u8]| value.is_empty()));
+        }
+        let longer = |(op, length): &(OpBuf, usize)| {
+            let payload: Vec<u8> =
+                op.payload.iter().flat_map(|byte| [*byte].repeat([1, 900, 2000][*length])).collect();
+            let kind = rules.normalize(b"k", op.kind, &payload);
+            OpBuf { kind, payload: if kind == OpKind::Delete { Vec::new() } else { payload } }
+        };
+        let history: Vec<OpBuf> = history.iter().map(longer).collect();
+        let mut state = None;
+        for op in &history {
+            prop_assert!(rules.apply(b"k", &mut state, op.op().unwrap()).is_ok());
+        }
+        let mut resolver = Resolver::new();
+        for round in 0..2 {
+            resolver.clear();
+            for op in history.iter().rev() {
+                if resolver.feed_older(&rules, b"k", op.kind, &op.payload).unwrap() {
+                    break;
+                }
+            }
+            prop_assert_eq!(resolver.finish(&rules, b"k").unwrap(), state.as_deref(), "round {}", round);
+        }
+    }
+}
+
+#[test]
+fn what_is_concatenated_is_copied_once_up_to_the_longest_record() {
+    let rules = FoldRules::new(Arc::new(Append { separator: b";".to_vec() }));
+    let mut resolver = Resolver::new();
+    let operand = vec![b'x'; FOLDED_BYTES_MAX / 5];
+    for _ in 0..7 {
+        assert!(!resolver.feed_older(&rules, b"k", OpKind::Fold, &operand).unwrap());
+    }
+    assert_eq!(resolver.operands().len(), 7, "they wait");
+    resolver.settle(&rules, b"k").unwrap();
+    let lengths: Vec<usize> = resolver.operands().iter().map(|op| op.payload.len()).collect();
+    let len = operand.len();
+    assert_eq!(lengths, [4 * len + 3, 3 * len + 2], "newest first; five with their separators are too long");
+    assert_eq!(resolver.finish(&rules, b"k").unwrap().unwrap().len(), 7 * len + 6);
 }
