@@ -15,9 +15,9 @@
 //!    runs have in common; the last merges show how much of these bytes merging frees
 //!    ([`crate::freed`]). The oldest such runs become one. This never happens if nothing is
 //!    overwritten, or if writes append to values.
-//! 5. *Gets*: if merging does not free all that is repeated, garbage may cause no merges, and
-//!    each get must fold records of many runs. When gets have cost as much as a merge of the
-//!    oldest runs, as many as one merge takes, these become one.
+//! 5. *Gets*: where garbage is tolerated, each get of a key that is repeated folds records of many
+//!    runs. When gets have cost as much as a merge of the oldest runs, as many as one merge takes,
+//!    these become one.
 //! 6. *Deletes*: a run consists mostly of deletes. It is merged down to the oldest run that it
 //!    overlaps, or rewritten alone if there is none.
 //! 7. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it
@@ -48,11 +48,6 @@ use crate::sketch::Overlap;
 
 pub use shape::{MergeOptions, Moment, Plan, Reason, RunSummary, Way, are_disjoint, tier_of};
 
-/// If merges free a smaller share than this of the bytes of repeated keys, gets may decide when to
-/// merge (5). Sums and replaced values free all of them; anything less leaves runs that garbage
-/// does not bound.
-const FREED_BY_REPEAT_MIN: f64 = 0.9;
-
 /// The next plan for a table; none if there is nothing to do. `runs` are all its runs, newest
 /// first.
 pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &MergeOptions) -> Option<Plan> {
@@ -70,8 +65,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.outdated())
 }
 
-/// How many bytes the merge for gets (5) would move; none if there is none, or if merging frees
-/// enough that garbage decides.
+/// How many bytes the merge for gets (5) would move; none if there is none.
 pub fn joined_price(
     order: &KeyOrder,
     runs: &[RunSummary],
@@ -239,9 +233,6 @@ impl Planner<'_> {
     /// The runs to merge for gets: the oldest neighbors that are in no merge and that no snapshot
     /// separates, as many as one merge takes.
     fn joined_range(&self) -> Option<Range<usize>> {
-        if self.options.freed_by_repeat >= FREED_BY_REPEAT_MIN {
-            return None;
-        }
         self.stripes().find_map(|stripe| {
             let range =
                 stripe.start.max(stripe.end.saturating_sub(self.options.inputs_max.max(2)))..stripe.end;
