@@ -319,6 +319,12 @@ impl Options {
         self
     }
 
+    /// The length up to which segments of the log grow, in bytes: about what a few memtables hold
+    /// that are flushed at their usual size.
+    pub(crate) fn segment_bytes_grown(&self) -> u64 {
+        (self.memory_bytes as u64 / 4).max(4 << 20).min(self.segment_bytes)
+    }
+
     /// Longest segment of the value log, in bytes.
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));

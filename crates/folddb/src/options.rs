@@ -269,8 +269,9 @@ impl Tuning {
         Tuning { engine: self.engine.append_mode(mode) }
     }
 
-    /// Longest segment of the log, in bytes; segments begin with 128 KiB and grow. No batch can
-    /// be larger. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
+    /// Longest segment of the log, in bytes; segments begin with 128 KiB and grow, up to a quarter
+    /// of the memory. No batch can be larger. Default 64 MiB, at least 1 MiB. For tests and tiny
+    /// disks.
     pub fn segment_bytes(self, bytes: u64) -> Tuning {
         Tuning { engine: self.engine.segment_bytes(bytes) }
     }

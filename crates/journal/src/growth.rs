@@ -1,6 +1,6 @@
 //! The length of the next segment of the log. Segments begin small, so that a store with few writes
-//! takes little of the disk, and grow to the configured length within a few segments if much is
-//! written.
+//! takes little of the disk, and grow within a few segments if much is written: to a length that
+//! suits the memory of the store, since memtables keep about as much of the log as they hold.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) fn next_segment_bytes(len_bytes: u64, half_took: Duration, options: &
     } else {
         len_bytes
     };
-    wanted.max(options.segment_bytes_min).min(options.segment_bytes)
+    wanted.min(options.segment_bytes_grown).max(options.segment_bytes_min).min(options.segment_bytes)
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ const SEGMENT_BYTES_MIN: u64 = 128 << 10;
 pub struct JournalOptions {
     /// The longest file of a segment, in bytes. A batch must fit into one. Default 64 MiB.
     pub segment_bytes: u64,
+    /// The length up to which segments grow by themselves, unless `segment_bytes` is less; one with
+    /// a long batch is longer. Default 64 MiB.
+    pub segment_bytes_grown: u64,
     /// Length of the first and the shortest segments, in bytes, unless `segment_bytes` is less.
     /// Default 128 KiB.
     pub segment_bytes_min: u64,
@@ -32,6 +35,7 @@ impl Default for JournalOptions {
     fn default() -> Self {
         JournalOptions {
             segment_bytes: SEGMENT_BYTES,
+            segment_bytes_grown: SEGMENT_BYTES,
             segment_bytes_min: SEGMENT_BYTES_MIN,
             append_mode: AppendMode::default(),
             buffer_bytes_max: 256 << 10,

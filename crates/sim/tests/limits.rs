@@ -879,6 +879,37 @@ fn a_store_that_holds_one_key_takes_a_mebibyte_of_the_disk_at_a_thousand_folds_a
     assert!(most <= 4 * MIB, "{} KiB at {log_bytes} bytes of log a second", most >> 10);
 }
 
+/// Writes 25 MiB a second, of a simulated clock, into a store of 16 MiB whose segments grow to 4 MiB
+/// and could have 8, until 100 MiB were written. The most segments that its log had, and how many
+/// memtables were flushed.
+fn log_of_little_memory(keys: u64) -> (u64, u64) {
+    let disk = SimDisk::new(keys);
+    let options = Options::default().memory_bytes(16 << 20).host(disk.host()).disk_reserve_bytes(0);
+    let options = options.tuning(|t| t.segment_bytes(8 << 20)).background(BackgroundWork::Manual);
+    let store = Store::create(SimDisk::store_dir(), options).unwrap();
+    let table = store.table("states", Rules::sorted::<u64, Vec<u8>>().fold("replace")).unwrap();
+    let (mut most, value) = (0, noise(1, 900));
+    for tick in 0..400 {
+        for row in 0..280 {
+            table.put(&((280 * tick + row) % keys), &value).unwrap();
+        }
+        disk.advance(Duration::from_millis(10));
+        while store.background_step().unwrap().is_some() {}
+        most = most.max(store.stats().disk.log_segments);
+    }
+    (most, store.stats().background.flushes)
+}
+
+#[test]
+fn the_log_of_little_memory_is_short_unless_that_would_cost_flushes() {
+    let (most, flushes) = log_of_little_memory(u64::MAX);
+    assert!(most <= 6, "{most} segments of log beside memtables that fill");
+    assert!(flushes > 10, "they fill: {flushes}");
+    let (most, flushes) = log_of_little_memory(1);
+    assert!((8..12).contains(&most), "{most} segments of log for one key");
+    assert!((2..5).contains(&flushes), "for the length of the log, four times 8 MiB: {flushes}");
+}
+
 #[test]
 fn a_store_that_holds_one_separated_value_takes_a_mebibyte_of_the_disk() {
     let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::Result;
+use folddb_journal::SegmentFacts;
 
 use crate::background::{dead_segments, hash_checkpoint};
 use crate::edit::feeds;
@@ -38,6 +39,16 @@ fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     if is_due { log_sync::vouch(engine) } else { Ok(()) }
 }
 
+/// As how long each segment counts where the kept ones are too many: as long as the last one, since
+/// many short ones before it take no more than a few of its length. The log of a store with little
+/// memory has shorter segments than others and may be as long as theirs: how much of it is alive in
+/// memtables does not show in its length, and each flush costs syncs.
+fn segment_bytes_counted(engine: &Engine, last: Option<&SegmentFacts>) -> u64 {
+    let last_bytes = last.map_or(0, |segment| segment.len_bytes);
+    let is_grown = last_bytes >= engine.options.segment_bytes_grown();
+    if is_grown { engine.options.segment_bytes } else { last_bytes }
+}
+
 /// Seals the memtable that retains the log if too much of the log, or too many segments of values,
 /// are kept.
 pub(crate) fn limit_log(engine: &Engine) {
@@ -46,14 +57,13 @@ pub(crate) fn limit_log(engine: &Engine) {
     // memtables keep are freed.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
     let kept = feeds::segments_of_memory(engine);
-    // Segments grow: many short ones before a long one take no more than the long one.
     let kept_bytes: u64 = kept.iter().map(|segment| segment.len_bytes).sum();
-    let last_bytes = kept.last().map_or(0, |segment| segment.len_bytes);
+    let limit_bytes = segment_bytes_counted(engine, kept.last()).saturating_mul(max as u64);
     // What memtables point to counts as live, dead or not: at most a few segments, or an eighth of
     // a small value log.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
     let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
-    let is_long = kept.len() > max && kept_bytes > last_bytes.saturating_mul(max as u64);
+    let is_long = kept.len() > max && kept_bytes > limit_bytes;
     if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
         return;
     }

@@ -25,6 +25,7 @@ pub(crate) fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
         JournalStart { store_id, first_lsn, next_seq },
         JournalOptions {
             segment_bytes: engine.options.segment_bytes,
+            segment_bytes_grown: engine.options.segment_bytes_grown(),
             append_mode: engine.options.append_mode_now(),
             ..JournalOptions::default()
         },

@@ -20,6 +20,14 @@ fn segments_grow_to_the_set_length_at_full_speed_and_become_short_again() {
 }
 
 #[test]
+fn segments_grow_no_longer_than_suits_the_memory() {
+    let options = JournalOptions { segment_bytes_grown: 16 << 20, ..JournalOptions::default() };
+    let after = |bytes| next_segment_bytes(bytes, Duration::ZERO, &options) >> 10;
+    assert_eq!([128 << 10, 2 << 20, 8 << 20, 16 << 20].map(after), [512, 8192, 16384, 16384]);
+    assert_eq!(after(64 << 20), 16384, "also after a long batch");
+}
+
+#[test]
 fn no_segment_is_longer_than_was_set() {
     let options = JournalOptions { segment_bytes: 8192, ..JournalOptions::default() };
     for took in [0, 9, 90].map(Duration::from_secs) {
