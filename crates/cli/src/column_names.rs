@@ -1,7 +1,7 @@
 //! Names of columns as they are written on the command line, several between commas.
 
 /// The names of columns in texts of them between commas. A name may have commas inside of brackets,
-/// as `split(path, "/", 2)`, or stand in backquotes.
+/// as `split(path, "/", 2)`, or stand in backquotes, in which blanks around it are part of it.
 pub(crate) fn split(texts: &[String]) -> Vec<String> {
     texts.iter().flat_map(|text| names_in(text)).collect()
 }
@@ -28,10 +28,12 @@ fn names_in(text: &str) -> Vec<String> {
     }
     pieces.push(piece);
     if depth > 0 || quote.is_some() {
-        return text.split(',').map(str::to_owned).collect(); // brackets that are letters of a name
+        // Brackets that are letters of a name.
+        return text.split(',').map(|name| name.trim().to_owned()).collect();
     }
     let bare = |name: &String| {
-        let inner = name.trim().strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+        let name = name.trim();
+        let inner = name.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
         inner.filter(|inner| !inner.contains('`')).unwrap_or(name).to_owned()
     };
     pieces.iter().map(bare).collect()
