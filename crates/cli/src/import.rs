@@ -6,12 +6,13 @@ pub(crate) mod ledger;
 pub(crate) mod ahead;
 pub(crate) mod row;
 pub(crate) mod dialect;
+pub(crate) mod header;
 pub(crate) mod kept;
+pub(crate) mod aside;
 pub(crate) mod bad_rows;
 pub(crate) mod sink;
 pub(crate) mod unpack;
 pub(crate) mod line_reader;
-pub(crate) mod header;
 pub(crate) mod spaced;
 pub(crate) mod lines;
 #[cfg(feature = "parquet")]

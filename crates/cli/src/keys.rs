@@ -244,6 +244,11 @@ pub(crate) fn takes_members(spec: &str) -> bool {
     MEMBERS.contains(&stem(spec)) || stem(spec) == "bitmap"
 }
 
+/// The same, or whether each of them is a number that it takes.
+pub(crate) fn takes_elements(spec: &str) -> bool {
+    takes_members(spec) || matches!(stem(spec), "quantiles" | "stats")
+}
+
 /// A field of CSV, as an export writes it, as a datum for the fold of this spec.
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
     let of_members = matches!(stem(spec), "set" | "intersect" | "hll");

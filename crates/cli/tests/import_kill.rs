@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use support::{Place, Random};
 
+/// Where bad rows are kept, by their kind.
+const KEPT: [&str; 3] = ["bad.csv", "bad.2.csv", "bad.3.csv"];
+
 const FILES: u64 = 5;
 const ROWS: u64 = 6000;
 
@@ -99,7 +102,9 @@ fn kill_all(
     let (mut killed, mut gone_on) = (0, 0);
     while killed < moments {
         std::fs::remove_dir_all(place.path().join("s")).expect("the store is removed");
-        let _ = std::fs::remove_file(place.path().join("bad.csv"));
+        for kept in KEPT {
+            let _ = std::fs::remove_file(place.path().join(kept));
+        }
         let mut was_told = false;
         loop {
             let mut command = place.command(&words(&mut random));
@@ -205,19 +210,26 @@ fn kill_with_bad_rows_at(moments: u32) {
     std::fs::create_dir(place.path().join("in")).expect("a directory");
     let (mut good, mut bad) = (BTreeMap::new(), Vec::new());
     for file in 0..3u64 {
-        let mut text = "k,n\n".to_owned();
+        // The second file has other columns, and the third is JSON.
+        let (names, kind) = [("k,n\n", "csv"), ("k,n,m\n", "csv"), ("", "ndjson")][file as usize];
+        let row_of = |key: &str, n: &str| match file {
+            0 => format!("{key},{n}"),
+            1 => format!("{key},{n},1"),
+            _ => format!("{{\"k\":\"{key}\",\"n\":\"{n}\"}}"),
+        };
+        let mut text = names.to_owned();
         for row in 0..40_000 {
             let key = format!("k{}", row * 31 % 997);
             if (row + file) % 100 == 7 {
-                bad.push(format!("{key},bad {file} {row}"));
-                text.push_str(&format!("{key},bad {file} {row}\n"));
+                bad.push(row_of(&key, &format!("bad {file} {row}")));
+                text.push_str(&format!("{}\n", row_of(&key, &format!("bad {file} {row}"))));
                 continue;
             }
-            text.push_str(&format!("{key},{}\n", row % 7));
+            text.push_str(&format!("{}\n", row_of(&key, &(row % 7).to_string())));
             let (count, sum) = good.entry(key).or_insert((0, 0));
             (*count, *sum) = (*count + 1, *sum + row % 7);
         }
-        place.write(&format!("in/{file}.csv"), text);
+        place.write(&format!("in/{file}.{kind}"), text);
     }
     bad.sort();
     let words = |random: &mut Random| {
@@ -227,8 +239,9 @@ fn kill_with_bad_rows_at(moments: u32) {
     };
     let check = || {
         assert!(held(&place) == good, "seed {seed}: a row is missing, or twice");
-        let text = place.read("bad.csv");
-        let mut kept: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
+        let text = KEPT.map(|kept| place.read(kept)).concat();
+        let is_row = |line: &&str| !line.starts_with('#') && !line.starts_with("k,n");
+        let mut kept: Vec<&str> = text.lines().filter(is_row).collect();
         kept.sort_unstable();
         assert_eq!(kept.len(), bad.len(), "seed {seed}: how many are kept");
         assert!(kept == bad, "seed {seed}: a bad row is missing, or twice");

@@ -6,8 +6,18 @@ mod support;
 use support::Place;
 
 /// Texts by their names: some end lines in two bytes, some have lines without anything, one has no
-/// header.
-const TEXTS: [(&str, &str, &[&str]); 4] = [
+/// header, and some have comments.
+const TEXTS: [(&str, &str, &[&str]); 6] = [
+    (
+        "notes.csv",
+        "# a\nk,n\na,1\n# of b\n#\nb,2\r\n# end",
+        &["--comment=#", "--key=k", "--fold=n: sum:u64 = n"],
+    ),
+    (
+        "notes.ndjson",
+        "{\"k\":\"a\",\"n\":1}\n# of b\n  {\"k\":\"b\",\"n\":2}\n# end\n",
+        &["--comment=#", "--key=k", "--fold=n: sum:u64 = n"],
+    ),
     ("rows.csv", "k,n\na,1\r\n\"b\",22\n\nc,3,x\nd,x\ne,5", &["--key=k", "--fold=n: sum:u64 = n"]),
     ("bare.csv", "a,1\nb,22\nc,x\nd,4\n", &["--no-header", "--key=c1", "--fold=n: sum:u64 = c2"]),
     (

@@ -15,7 +15,8 @@ use folddb::{ErrorKind, Store};
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
-use crate::import::bad_rows::{Asked, BadRows};
+use crate::import::aside::Asked;
+use crate::import::bad_rows::BadRows;
 use crate::import::files;
 use crate::import::identity::Records;
 use crate::import::in_pieces;
@@ -41,23 +42,30 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let names = files::named(&args.files)?;
+    let mut names = files::named(&args.files)?;
     check_follow(args, &names)?;
     check_aside(args, &names)?;
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let is_single = names == args.files && names.len() == 1;
     let source = if is_single { Some(open_source(args, &names, 0)?) } else { None };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
+    let files = names.len();
+    let mut blank = Vec::new();
     stated.settle_asked(sink.rules().as_table_rules());
     let first = match source {
         Some(source) => Some((0, OpenFile::of(args, &stated, &names[0], source)?)),
-        None => first_that_fits(args, &stated, &names, sink.rules().as_table_rules())?,
+        None => first_that_fits(args, &stated, (&mut names, &mut blank), sink.rules().as_table_rules())?,
     };
-    let asked = first.as_ref().and_then(|(_, first)| asked(args, &stated, first, &known));
-    let bad = BadRows::new(asked, &first.as_ref().map_or(Vec::new(), |(_, first)| first.rows.header()))?;
+    let bad = match &first {
+        Some((_, first)) => {
+            let asked = asked(args, &stated, first, (&names, &known));
+            BadRows::new(asked, &first.form, &first.rows.header())?
+        }
+        None => BadRows::default(),
+    };
     let began = Instant::now();
     let bar = progress::bytes_bar(bytes_of(&names), "importing");
-    let totals = Totals { files: names.len(), is_single, ..Totals::default() };
+    let totals = Totals { files, is_single, blank, ..Totals::default() };
     let mut import = Import {
         args,
         stated: Arc::new(stated),
@@ -93,14 +101,17 @@ fn open_source(args: &ImportArgs, names: &[String], file: usize) -> Result<Sourc
 }
 
 /// The first of several files that has what is asked for, and its number: bad rows are kept under
-/// its columns. What is wrong with those before it is said when their turn comes.
+/// its columns. What is wrong with those before it is said when their turn comes. A pipe that has
+/// nothing is taken out of their names: it cannot be opened again.
 fn first_that_fits(
     args: &ImportArgs,
     stated: &Stated,
-    names: &[String],
+    (names, blank): (&mut Vec<String>, &mut Vec<String>),
     rules: &TableRules,
 ) -> Result<Option<(usize, OpenFile)>, Failure> {
-    for (file, name) in names.iter().enumerate() {
+    let mut file = 0;
+    while let Some(name) = names.get(file) {
+        let is_pipe = std::fs::metadata(name).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
         let opened = open_source(args, names, file).and_then(|source| {
             let mut open = OpenFile::of(args, stated, name, source)?;
             Mapping::bind(stated, rules, &mut open.rows).map(|_| open)
@@ -108,13 +119,9 @@ fn first_that_fits(
         match opened {
             Ok(open) => return Ok(Some((file, open))),
             Err(failure) if args.strict || args.sorted || !failure.is_of_file() => return Err(failure),
-            // A pipe cannot be opened again.
-            Err(failure)
-                if std::fs::metadata(name).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) =>
-            {
-                return Err(failure);
-            }
-            Err(_) => {}
+            Err(Failure::Empty(_)) if is_pipe => blank.push(names.remove(file)),
+            Err(failure) if is_pipe => return Err(failure),
+            Err(_) => file += 1,
         }
     }
     Ok(None)
@@ -122,12 +129,17 @@ fn first_that_fits(
 
 /// The file that keeps bad rows, if one is asked for. What comes from a pipe, or is counted again,
 /// does not go on where it was.
-fn asked<'a>(args: &'a ImportArgs, stated: &Stated, first: &OpenFile, known: &[Entry]) -> Option<Asked<'a>> {
-    let path = args.bad_rows.as_deref()?;
+fn asked(
+    args: &ImportArgs,
+    stated: &Stated,
+    first: &OpenFile,
+    (names, known): (&[String], &[Entry]),
+) -> Option<Asked> {
+    let path = args.bad_rows.clone()?;
     let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args));
     let goes_on = first.inode.is_some() && !args.again;
     let noted = || known.iter().filter_map(|entry| Some((entry.kept.clone()?, entry.done))).collect();
-    Some(Asked { path, form: first.form.clone(), of, noted: goes_on.then(noted) })
+    Some(Asked { path, of, noted: goes_on.then(noted), read: names.to_vec() })
 }
 
 /// The file for bad rows must not be one that is read, by this import or by its next.

@@ -130,6 +130,8 @@ pub(crate) struct Records {
     /// follows may be in it.
     opens_quote: bool,
     is_behind_quote: bool,
+    /// What is before the last line, and its number, if it is a comment without an end.
+    passed_open: Option<(Content, u64)>,
     /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
     pub(crate) span: Option<Span>,
 }
@@ -162,6 +164,7 @@ impl Records {
             begin_line: 1,
             opens_quote: false,
             is_behind_quote: false,
+            passed_open: None,
             span: None,
         }
     }
@@ -266,6 +269,11 @@ impl Records {
         Some((tape.content(), self.begin_line))
     }
 
+    /// At the end, what is before the last line, and its number, if it is a comment without an end.
+    pub(crate) fn passed_open(&self) -> Option<(Content, u64)> {
+        self.passed_open
+    }
+
     /// Passes what is before a place behind a record, which is on this line. False if the text ends
     /// before.
     ///
@@ -302,8 +310,7 @@ impl Records {
             if self.dialect.comment.is_none() || self.byte(0)? != self.dialect.comment {
                 break;
             }
-            self.passes_line = true;
-            self.pass_line()?;
+            self.pass_comment()?;
         }
         self.span = None;
         if let Some(end) = self.take_at_once() {
@@ -517,6 +524,17 @@ impl Records {
             self.begin += len.unwrap_or(rest.len());
             self.passes_line = len.is_none() && self.read_on()? != More::End;
         }
+        Ok(())
+    }
+
+    /// Skips a comment, and notes what is before it if the text ends within its line.
+    fn pass_comment(&mut self) -> io::Result<()> {
+        let ends_here = self.text[self.begin..].iter().any(|&byte| is_line_end(byte));
+        let before = (!ends_here).then(|| (self.processed().0.content(), self.line));
+        self.passes_line = true;
+        self.pass_line()?;
+        let is_last = self.is_ended && self.begin == self.text.len();
+        self.passed_open = before.filter(|_| is_last && !self.is_behind_quote && !self.opens_quote);
         Ok(())
     }
 

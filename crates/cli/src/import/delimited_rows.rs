@@ -151,9 +151,24 @@ pub(crate) fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut V
     names
 }
 
-/// A delimiter, in words.
-pub(crate) fn shown(delimiter: u8) -> String {
-    if delimiter == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(delimiter)) }
+/// What is said of a delimiter that was found out, if it is no comma, or if another one makes as
+/// many fields.
+pub(crate) fn note_of_delimiter(found: u8, rival: Option<u8>) -> Option<String> {
+    let shown = |delimiter| match delimiter {
+        b'\t' => "tabs".to_owned(),
+        other => format!("`{}`", char::from(other)),
+    };
+    let typed =
+        |delimiter| if delimiter == b'\t' { "\\t".to_owned() } else { char::from(delimiter).to_string() };
+    match rival {
+        Some(rival) => Some(format!(
+            "fields are separated by {}; {} would make as many (if it is that: --delimiter '{}')",
+            shown(found),
+            shown(rival),
+            typed(rival)
+        )),
+        None => (found != DELIMITERS[0]).then(|| format!("fields are separated by {}", shown(found))),
+    }
 }
 
 /// The slot of a column that a file must have.
@@ -171,12 +186,13 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// How many of the first lines tell what is between fields.
 const LINES_FIRST: usize = 10;
 
-/// The character between fields, if it is another one than a comma, by the first lines of a text:
-/// the one that makes the most fields of each, and of all the same number. Where none does, it is
-/// the most frequent one of the first line, if that has no comma.
-pub(crate) fn other_delimiter(head: &[u8], quote: Option<u8>) -> Option<u8> {
+/// The character between fields, by the first lines of a text: the one that makes the most fields
+/// of each, and of all the same number. Where none does, it is a comma, if the first line has one,
+/// or else the most frequent one there. Also another one that makes as many fields, if there is
+/// one.
+pub(crate) fn delimiter_in(head: &[u8], quote: Option<u8>) -> (u8, Option<u8>) {
     let lines = delimiters_of_lines(head, quote);
-    let first = *lines.first()?;
+    let Some(&first) = lines.first() else { return (DELIMITERS[0], None) };
     let is_alike = |at: &usize| first[*at] > 0 && lines.iter().all(|line| line[*at] == first[*at]);
     let most = |places: &mut dyn Iterator<Item = usize>| {
         places.fold(None, |best: Option<usize>, at| match best {
@@ -184,12 +200,17 @@ pub(crate) fn other_delimiter(head: &[u8], quote: Option<u8>) -> Option<u8> {
             _ => Some(at),
         })
     };
-    let found = match most(&mut (0..DELIMITERS.len()).filter(is_alike)) {
-        Some(found) => found,
-        None if first[0] > 0 => 0,
-        None => most(&mut (0..DELIMITERS.len()).filter(|at| first[*at] > 0))?,
+    let all = || 0..DELIMITERS.len();
+    let rival = |found: usize, among: &dyn Fn(&usize) -> bool| {
+        let rival = all().filter(among).find(|&at| at != found && first[at] == first[found]);
+        (DELIMITERS[found], rival.map(|at| DELIMITERS[at]))
     };
-    (found > 0).then_some(DELIMITERS[found])
+    let is_there = |at: &usize| first[*at] > 0;
+    match (most(&mut all().filter(is_alike)), most(&mut all().filter(is_there))) {
+        (Some(found), _) => rival(found, &is_alike),
+        (None, Some(found)) if first[0] == 0 => rival(found, &is_there),
+        _ => (DELIMITERS[0], None),
+    }
 }
 
 /// How many of each delimiter are on the first lines that have anything, outside of quotes. A line

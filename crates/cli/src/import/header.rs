@@ -40,16 +40,21 @@ pub(crate) fn is_row(first: &[String], second: &[String], is_asked_for: impl Fn(
         && !first.iter().any(|field| is_asked_for(field.trim()))
 }
 
-/// The fields of the first two lines of delimited text that have any.
-pub(crate) fn first_two(head: &[u8], dialect: Dialect) -> Option<(Vec<String>, Vec<String>)> {
-    let head = without_mark(head);
-    let whole = &head[..head.iter().rposition(|&byte| byte == b'\n')?];
+/// The records of a text.
+pub(crate) fn reader_of(text: &[u8], dialect: Dialect) -> csv::Reader<&[u8]> {
     let mut form = csv::ReaderBuilder::new();
     form.has_headers(false).flexible(true).delimiter(dialect.delimiter).quoting(dialect.quote.is_some());
     if let Some(quote) = dialect.quote {
         form.quote(quote);
     }
-    let mut reader = form.from_reader(whole);
+    form.from_reader(text)
+}
+
+/// The fields of the first two lines of delimited text that have any.
+pub(crate) fn first_two(head: &[u8], dialect: Dialect) -> Option<(Vec<String>, Vec<String>)> {
+    let head = without_mark(head);
+    let whole = &head[..head.iter().rposition(|&byte| byte == b'\n')?];
+    let mut reader = reader_of(whole, dialect);
     let fields = |record: csv::Result<csv::ByteRecord>| {
         let record = record.ok()?;
         Some(record.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect::<Vec<_>>())

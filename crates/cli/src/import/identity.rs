@@ -210,9 +210,9 @@ fn grown(name: &str, entry: &Entry, ends_line: bool, next: Option<u8>) -> Result
         Some(b'\n' | b'\r') => Ok(Known::UpTo(Box::new(entry.clone()))),
         Some(_) if ends_line => Ok(Known::UpTo(Box::new(entry.clone()))),
         Some(_) => Err(Failure::Refused(format!(
-            "{name} has grown within its line {}, which had no end when it was imported: what it was then is in, and \
-             nothing more of the file is imported (to go on behind that line: cut it back to what it was; --again \
-             counts the whole file, beside what is in)",
+            "{name} has grown within its line {}, which had no end when it was imported: what it was then is in, unless it \
+             was bad, and nothing more of the file is imported (to go on behind that line: cut it back to what it was; \
+             --again counts the whole file, beside what is in)",
             entry.line
         ))),
     }

@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::Failure;
 use crate::import::ahead::Folded;
-use crate::import::identity::{self, Known};
+use crate::import::identity::Known;
 use crate::import::kept::Form;
-use crate::import::ledger::{Entry, Kept, OnDisk};
+use crate::import::ledger::Entry;
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
 use crate::import::pieces::{Cut, Failing, Piece, Pieces};
-use crate::import::reading::{Import, OpenFile};
+use crate::import::reading::{Begun, Import, OpenFile};
 use crate::import::rows::{Rows, Template};
 use crate::import::sink::{self, Counts, Reached, Sink};
 
@@ -86,13 +86,13 @@ struct InFlight {
 }
 
 /// What becomes of the next file.
-enum Begun {
+enum Next {
     /// It can be opened once all that came before is committed.
     Settle,
     /// It is in already.
     In(Box<Entry>),
-    /// It is open; which file it is, and how far it is in.
-    Open(Box<(OpenFile, Mapping, Option<OnDisk>, Option<Entry>)>),
+    /// It is open.
+    Open(Box<Begun>),
 }
 
 /// The file that is cut.
@@ -177,15 +177,12 @@ impl Files for Opened<'_, '_, '_> {
         }
         let rows = gathered.files.iter().map(|of_file| of_file.rows).sum();
         let before = self.import.bad.place();
-        let kept = match self.keep_bad(gathered).and_then(|kept| self.check(gathered).map(|()| kept)) {
-            Ok(kept) => kept,
-            Err(failure) => {
-                self.sink.leave(rows);
-                self.note_all(gathered, false, Vec::new());
-                return Err(failure);
-            }
-        };
-        let entries = self.entries(gathered, &kept);
+        if let Err(failure) = self.keep_bad(gathered).and_then(|()| self.check(gathered)) {
+            self.sink.leave(rows);
+            self.note_all(gathered, false, Vec::new());
+            return Err(failure);
+        }
+        let entries = self.entries(gathered);
         let taken = self.sink.commit_folded(&gathered.folded, rows, &entries);
         if let Ok(false) = taken {
             self.import.bad.go_back(before)?; // they are found again
@@ -210,13 +207,13 @@ impl Opened<'_, '_, '_> {
             this.pass();
             Ok(None)
         });
-        let (mut open, mapping, disk, before) = match self.begin_next(name) {
-            Ok(Begun::Settle) => return Ok(Some(Fed::Settle)),
-            Ok(Begun::In(entry)) => {
+        let Begun { mut open, mapping, disk, before } = match self.begin_next(name) {
+            Ok(Next::Settle) => return Ok(Some(Fed::Settle)),
+            Ok(Next::In(entry)) => {
                 self.import.pass_over(name, *entry);
                 return passes(self);
             }
-            Ok(Begun::Open(begun)) => *begun,
+            Ok(Next::Open(begun)) => *begun,
             Err(failure) => {
                 self.import.refuse(name, failure)?;
                 return passes(self);
@@ -251,35 +248,19 @@ impl Opened<'_, '_, '_> {
     }
 
     /// Opens the next file, unless it is in already.
-    fn begin_next(&mut self, name: &str) -> Result<Begun, Failure> {
-        let disk = identity::on_disk(name)?;
-        let has_pipe = disk.is_none() || self.is_pipe();
-        if has_pipe && !self.in_flight.is_empty() {
-            return Ok(Begun::Settle);
-        }
-        let known = match &disk {
-            Some(disk) if !self.import.args.again => self.import.known.find(name, disk, false)?,
-            _ => Known::New,
-        };
-        if let Known::In(entry) | Known::UpTo(entry) = &known
-            && self.ahead.iter().any(|(number, _)| *number == entry.number)
-        {
-            return Ok(Begun::Settle);
+    fn begin_next(&mut self, name: &str) -> Result<Next, Failure> {
+        let looked = self.import.look(name, false)?;
+        let is_ahead = |entry: &Entry| self.ahead.iter().any(|(number, _)| *number == entry.number);
+        let has_pipe = (looked.disk.is_none() || self.is_pipe()) && !self.in_flight.is_empty();
+        if has_pipe || matches!(&looked.known, Known::In(entry) | Known::UpTo(entry) if is_ahead(entry)) {
+            return Ok(Next::Settle);
         }
         let open = self.first.take_if(|(file, _)| *file == self.next).map(|(_, open)| open);
-        let before = match known {
-            Known::In(entry) => return Ok(Begun::In(entry)),
-            Known::UpTo(entry) => Some(entry.without_open()),
-            Known::New => None,
-        };
-        let inode = disk.as_ref().and_then(|disk| disk.inode);
-        let open = match open {
-            Some(open) if open.inode == inode => open,
-            _ => OpenFile::open(self.import.args, &self.import.stated, name)?,
-        };
-        let mut open = open.checked(name, inode)?;
-        let mapping = self.way.bind(&mut open.rows)?;
-        Ok(Begun::Open(Box::new((open, mapping, disk, before))))
+        if let Known::In(entry) = looked.known {
+            return Ok(Next::In(entry));
+        }
+        let begun = self.import.open(self.way.rules.as_table_rules(), name, looked, open)?;
+        Ok(Next::Open(Box::new(begun)))
     }
 
     /// Begins to cut the file that was opened last. Rows that were read to open it come first:
@@ -373,8 +354,8 @@ impl Opened<'_, '_, '_> {
         Ok(())
     }
 
-    /// Keeps the bad ones among rows that are to be committed; up to where they are kept then.
-    fn keep_bad(&mut self, gathered: &Gathered) -> Result<Option<Kept>, Failure> {
+    /// Keeps the bad ones among rows that are to be committed.
+    fn keep_bad(&mut self, gathered: &Gathered) -> Result<(), Failure> {
         if self.import.bad.takes_raw() {
             for of_file in gathered.files.iter().filter(|of_file| !of_file.bad.is_empty()) {
                 let Some(at) = self.place(of_file.file) else { continue };
@@ -387,11 +368,11 @@ impl Opened<'_, '_, '_> {
                 }
             }
         }
-        self.import.bad.keep(u64::MAX)
+        self.import.bad.keep(u64::MAX).map(drop)
     }
 
     /// The records of the files with these rows.
-    fn entries(&self, gathered: &Gathered, kept: &Option<Kept>) -> Vec<Entry> {
+    fn entries(&self, gathered: &Gathered) -> Vec<Entry> {
         let advanced = |of_file: &OfFile| {
             let open = self.in_flight.iter().find(|open| open.file == of_file.file)?;
             let mut entry = open.entry.clone()?;
@@ -400,7 +381,7 @@ impl Opened<'_, '_, '_> {
             sink::advance(&mut entry, &Reached { mark: of_file.mark, counts, is_open });
             entry.rows += of_file.rows;
             entry.done = of_file.is_whole;
-            entry.kept = kept.clone().or(entry.kept);
+            entry.kept = self.import.bad.kept_of(&open.form, &open.rows.header()).or(entry.kept);
             Some(entry)
         };
         gathered.files.iter().filter_map(advanced).collect()

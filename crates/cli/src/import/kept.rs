@@ -18,7 +18,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::args::InputFormat;
-use crate::import::dialect::USUAL_QUOTE;
+use crate::import::dialect::{Dialect, USUAL_QUOTE};
+use crate::import::header;
 use crate::import::row::without_mark;
 
 /// How the first line begins, and the line before each row.
@@ -126,6 +127,18 @@ impl Form {
     }
 }
 
+/// The form and the columns of a file of bad rows that begins like this, if it is one.
+pub(crate) fn begin_of(head: &[u8]) -> Option<(Form, Vec<String>)> {
+    let form = Form::of_head(head)?;
+    let (true, Some(delimiter)) = (form.header, form.delimiter) else { return Some((form, Vec::new())) };
+    let rest = &head[head.iter().position(|&byte| byte == b'\n')? + 1..];
+    let dialect = Dialect { delimiter, quote: form.quote, comment: None };
+    let mut reader = header::reader_of(rest, dialect);
+    let fields = reader.byte_records().next()?.ok()?;
+    let columns = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    Some((form, columns))
+}
+
 /// Whether a line is no row, but about rows.
 fn is_about_rows(line: &[u8]) -> bool {
     [FIRST, REASON].iter().any(|begin| line.starts_with(begin.as_bytes())) || lines_of_row(line).is_some()
@@ -145,7 +158,16 @@ pub(crate) fn import_of(store: &str, table: &str, options: &str) -> Value {
 
 /// The rows of such a file.
 pub(crate) fn rows(content: Box<dyn BufRead>) -> Box<dyn BufRead> {
-    Box::new(BufReader::new(Passing { content, line: Vec::new(), at: 0, is_whole: true, lines_of_row: 0 }))
+    let passing = Passing {
+        content,
+        line: Vec::new(),
+        at: 0,
+        is_whole: true,
+        lines_of_row: 0,
+        names: None,
+        names_come: false,
+    };
+    Box::new(BufReader::new(passing))
 }
 
 /// Lines, of which those that are about rows are empty.
@@ -158,6 +180,49 @@ struct Passing {
     is_whole: bool,
     /// So many lines that follow are a row.
     lines_of_row: u64,
+    /// The line that names the columns, if one does, and whether one comes next.
+    names: Option<Vec<u8>>,
+    names_come: bool,
+}
+
+impl Passing {
+    /// Passes over a line, if it is none of a row. Where another file of bad rows was put behind
+    /// the first, it names its columns again.
+    ///
+    /// # Errors
+    /// These are other columns.
+    fn pass_over(&mut self) -> io::Result<()> {
+        let line = without_mark(&self.line);
+        let is_names = std::mem::take(&mut self.names_come);
+        if self.lines_of_row > 0 {
+            self.lines_of_row -= 1;
+            return Ok(());
+        }
+        if is_names {
+            match &self.names {
+                None => self.names = Some(self.line.clone()),
+                Some(names) if *names == self.line => self.blank(),
+                Some(_) => {
+                    return Err(io::Error::other(
+                        "bad rows with other columns follow: cut the file there, and import the two",
+                    ));
+                }
+            }
+            return Ok(());
+        }
+        if is_about_rows(line) {
+            let form = Form::of_head(line);
+            self.names_come = form.is_some_and(|form| form.header && form.delimiter.is_some());
+            self.lines_of_row = lines_of_row(line).unwrap_or(0);
+            self.blank();
+        }
+        Ok(())
+    }
+
+    /// Makes the line an empty one.
+    fn blank(&mut self) {
+        self.line.drain(..self.line.len() - usize::from(self.line.ends_with(b"\n")));
+    }
 }
 
 impl Read for Passing {
@@ -170,13 +235,7 @@ impl Read for Passing {
             // What came before an error stays, and the rest of the line is read later.
             self.content.read_until(b'\n', &mut self.line)?;
             self.is_whole = true;
-            let line = without_mark(&self.line);
-            if self.lines_of_row > 0 {
-                self.lines_of_row -= 1;
-            } else if is_about_rows(line) {
-                self.lines_of_row = lines_of_row(line).unwrap_or(0);
-                self.line.drain(..self.line.len() - usize::from(self.line.ends_with(b"\n")));
-            }
+            self.pass_over()?;
         }
         let len = (self.line.len() - self.at).min(buffer.len());
         buffer[..len].copy_from_slice(&self.line[self.at..self.at + len]);

@@ -19,6 +19,8 @@ pub(crate) struct LineReader {
     pub(crate) tape: Tape,
     /// What is before the present line, if all ends within it.
     pub(crate) before_open: Option<Content>,
+    /// The same of a last line that was passed over.
+    pub(crate) passed_open: Option<Content>,
     /// The text is the beginning of a line; the reader had no more yet.
     pub(crate) is_partial: bool,
     /// The next line is the first of the file, and may begin with a byte order mark.
@@ -36,6 +38,7 @@ impl LineReader {
             text: Vec::new(),
             tape: Tape::new(),
             before_open: None,
+            passed_open: None,
             is_partial: false,
             begins: true,
             comment: None,
@@ -75,6 +78,7 @@ impl LineReader {
             if !self.text.is_empty() && !is_comment {
                 return Ok(true);
             }
+            self.passed_open = self.before_open;
         }
     }
 

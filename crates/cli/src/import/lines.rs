@@ -176,6 +176,7 @@ impl Lines {
             if !self.pattern.passes(&self.lines.text) {
                 return Ok(Some(self.take_apart()));
             }
+            self.lines.passed_open = self.lines.before_open;
         }
         Ok(None)
     }

@@ -7,10 +7,10 @@
 //! 4. [`Mapping::fill`] makes the key and value of a row. It allocates nothing for rows like the
 //!    previous one, unless they are computed by expressions.
 //!
-//! The parts are in `mapping/`: the command line, what is computed, the key, and the value.
+//! The parts are in `mapping/`: what is computed, the command line, the key, and the value.
 
-mod stated;
 mod computed;
+mod stated;
 mod key;
 mod value;
 

@@ -195,6 +195,17 @@ pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
+/// What a last line without an end is, if nothing of it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OpenLine {
+    /// A bad row.
+    Bad,
+    /// A row that had nothing.
+    Empty,
+    /// No row.
+    Passed,
+}
+
 /// What became of a piece.
 #[derive(Default)]
 pub(crate) struct Done {
@@ -204,9 +215,8 @@ pub(crate) struct Done {
     empty: u64,
     unwanted: u64,
     bad: Vec<Bad>,
-    /// The place before the last row, if nothing of that is in, and its line has no end; and
-    /// whether it is one of these.
-    before_open: Option<(Mark, bool)>,
+    /// The place before the last line, if nothing of that is in, and it has no end.
+    before_open: Option<(Mark, OpenLine)>,
     pub(crate) seen: Seen,
     /// How much of its text are rows, and how many lines.
     passed: usize,
@@ -229,7 +239,12 @@ pub(crate) fn read_rows(
     let (mut key, mut value) = (Vec::new(), Vec::new());
     while !is_enough(rows) {
         let filled = match rows.advance() {
-            Ok(Next::End | Next::Wait) => break,
+            Ok(Next::Wait) => break,
+            Ok(Next::End) => {
+                let passed = rows.passed_open().map(|mark| (mark, OpenLine::Passed));
+                done.before_open = done.before_open.or(passed);
+                break;
+            }
             Ok(Next::Bad(bad)) => Err(bad),
             Ok(Next::Row) => match mapping.wants(rows) {
                 Ok(true) => mapping.fill(rows, &way.rules, &mut key, &mut value),
@@ -257,11 +272,11 @@ pub(crate) fn read_rows(
             }
             Ok(false) => {
                 done.empty += 1;
-                done.before_open = rows.before_open().map(|mark| (mark, false));
+                done.before_open = rows.before_open().map(|mark| (mark, OpenLine::Empty));
             }
             Err(bad) => {
                 let raw = if way.keeps_raw { rows.raw() } else { Vec::new() };
-                done.before_open = rows.before_open().map(|mark| (mark, true));
+                done.before_open = rows.before_open().map(|mark| (mark, OpenLine::Bad));
                 let bad = if done.before_open.is_some() { bad.on_open_line() } else { bad };
                 done.bad.push((rows.line(), raw, bad));
             }
@@ -562,8 +577,9 @@ impl<F: Files> Order<'_, F> {
             of_file.read += done.read;
             of_file.empty += done.empty;
             of_file.unwanted += done.unwanted;
-            of_file.is_open = matches!(done.before_open, Some((_, true)));
-            of_file.empty_open = u64::from(matches!(done.before_open, Some((_, false))));
+            let open = done.before_open.map(|(_, line)| line);
+            of_file.is_open = open == Some(OpenLine::Bad);
+            of_file.empty_open = u64::from(open == Some(OpenLine::Empty));
             of_file.bad.extend(done.bad.into_iter().map(|(line, raw, bad)| {
                 let line = lines + line;
                 (line, raw, bad.on_line(line))

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use folddb::table_rules::TableRules;
 use indicatif::ProgressBar;
 
 use crate::args::{ImportArgs, InputFormat};
@@ -19,7 +20,7 @@ use crate::import::identity::{self, Known, Records};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
-use crate::import::report::{Refused, Totals};
+use crate::import::report::{REFUSED_LISTED_MAX, Refused, Totals};
 use crate::import::row::{BadRow, Next};
 use crate::import::rows::{How, Rows};
 use crate::import::sink::{Counts, Raw, Reached, Sink};
@@ -103,13 +104,31 @@ impl OpenFile {
     }
 }
 
+/// What is known of a file before it is opened.
+pub(crate) struct Looked {
+    /// None of a pipe.
+    pub(crate) disk: Option<OnDisk>,
+    pub(crate) known: Known,
+}
+
+impl Looked {
+    fn inode(&self) -> Option<Inode> {
+        self.disk.as_ref().and_then(|disk| disk.inode)
+    }
+
+    /// Whether it is this open file.
+    fn is(&self, open: &OpenFile) -> bool {
+        open.inode == self.inode()
+    }
+}
+
 /// A file that is to be imported.
-struct Begun {
-    open: OpenFile,
-    mapping: Mapping,
-    disk: Option<OnDisk>,
+pub(crate) struct Begun {
+    pub(crate) open: OpenFile,
+    pub(crate) mapping: Mapping,
+    pub(crate) disk: Option<OnDisk>,
     /// How far it is in.
-    before: Option<Entry>,
+    pub(crate) before: Option<Entry>,
 }
 
 /// Whether the command line says what a file is.
@@ -225,36 +244,54 @@ impl Import<'_> {
         open: Option<OpenFile>,
         follows: bool,
     ) -> Result<Option<Begun>, Failure> {
-        let disk = match identity::on_disk(name) {
+        let looked = match self.look(name, follows) {
             Err(Failure::NoFile(_)) if follows => return Ok(None), // it was moved; the next one is to come
-            disk => disk?,
+            looked => looked?,
         };
-        let known = match &disk {
-            Some(disk) if !self.args.again => self.known.find(name, disk, follows)?,
-            _ => Known::New,
-        };
-        let before = match known {
+        if follows && open.as_ref().is_some_and(|open| !looked.is(open)) {
+            return Ok(None); // what is known is of the file that has its name now
+        }
+        match looked.known {
             // What follows it is to come.
-            Known::In(entry) if follows => {
-                identity::check_ends_line(name, &entry)?;
-                Some(entry.without_open())
-            }
+            Known::In(ref entry) if follows => identity::check_ends_line(name, entry)?,
             Known::In(entry) => {
                 self.pass_over(name, *entry);
                 return Ok(None);
             }
-            Known::UpTo(entry) => Some(entry.without_open()),
+            Known::UpTo(_) | Known::New => {}
+        }
+        self.open(sink.rules().as_table_rules(), name, looked, open).map(Some)
+    }
+
+    /// Looks for a file among those that are in.
+    pub(crate) fn look(&self, name: &str, follows: bool) -> Result<Looked, Failure> {
+        let disk = identity::on_disk(name)?;
+        let known = match &disk {
+            Some(disk) if !self.args.again => self.known.find(name, disk, follows)?,
+            _ => Known::New,
+        };
+        Ok(Looked { disk, known })
+    }
+
+    /// Opens a file to go on with it, or takes the one that is open, if it is the same.
+    pub(crate) fn open(
+        &self,
+        rules: &TableRules,
+        name: &str,
+        looked: Looked,
+        open: Option<OpenFile>,
+    ) -> Result<Begun, Failure> {
+        let open = match open.filter(|open| looked.is(open)) {
+            Some(open) => open,
+            None => OpenFile::open(self.args, &self.stated, name)?,
+        };
+        let mut open = open.checked(name, looked.inode())?;
+        let before = match looked.known {
+            Known::In(entry) | Known::UpTo(entry) => Some(entry.without_open()),
             Known::New => None,
         };
-        let inode = disk.as_ref().and_then(|disk| disk.inode);
-        let open = match open {
-            Some(open) if open.inode == inode => open,
-            Some(_) if follows => return Ok(None), // what is known is of the file that has its name now
-            _ => OpenFile::open(self.args, &self.stated, name)?,
-        };
-        let mut open = open.checked(name, inode)?;
-        let mapping = Mapping::bind(&self.stated, sink.rules().as_table_rules(), &mut open.rows)?;
-        Ok(Some(Begun { open, mapping, disk, before }))
+        let mapping = Mapping::bind(&self.stated, rules, &mut open.rows)?;
+        Ok(Begun { open, mapping, disk: looked.disk, before })
     }
 
     /// Notes a file that cannot be imported, if others are named beside it, which are. One that is
@@ -290,15 +327,20 @@ impl Import<'_> {
         if totals.files_read > 0 || !totals.passed.is_empty() || totals.refused.is_empty() {
             return Ok(());
         }
-        let failure = totals.refused.remove(0).failure;
-        let more = match totals.refused.len() as u64 {
-            0 => String::new(),
-            1 => "; nor is 1 more file imported".to_owned(),
-            files => format!("; nor are {files} more files imported"),
-        };
-        Err(match failure {
-            Failure::Usage(wrong) => Failure::Usage(wrong + &more),
-            other => Failure::Refused(format!("{other}{more}")),
+        let mut refused = std::mem::take(&mut totals.refused).into_iter().map(|refused| refused.failure);
+        let Some(first) = refused.next() else { return Ok(()) };
+        let reasons: Vec<String> = refused.map(|failure| failure.to_string()).collect();
+        let mut text = first.to_string();
+        for reason in reasons.iter().take(REFUSED_LISTED_MAX - 1) {
+            text.push_str(&format!("\n  {reason}"));
+        }
+        let unlisted = reasons.len().saturating_sub(REFUSED_LISTED_MAX - 1);
+        if unlisted > 0 {
+            text.push_str(&format!("\n  and {} more", human::count(unlisted as u64)));
+        }
+        Err(match first {
+            Failure::Usage(_) => Failure::Usage(text),
+            _ => Failure::Refused(text),
         })
     }
 
@@ -324,6 +366,10 @@ impl Import<'_> {
             let is_in =
                 |entry: &&Entry| entry.done && !entry.is_open && entry.content.bytes == entry.disk.bytes;
             let Some(entry) = self.known.get(before.number).filter(is_in) else { continue };
+            let may_grow = |source: Source| source.may_grow;
+            if !source::open(&before.file, Said::Format).is_ok_and(may_grow) {
+                continue; // it has no lines, as it is
+            }
             if identity::ends_line(&before.file, entry).is_ok_and(|ends| !ends) {
                 self.totals.open_ended.push(before.file.clone());
             }
@@ -501,7 +547,11 @@ impl Import<'_> {
                 self.before = self.reached(rows);
             }
             let row = match rows.advance().inspect_err(|_| self.is_broken = true)? {
-                Next::End => return Ok(()),
+                Next::End => {
+                    let passed = rows.passed_open().map(|mark| (mark, false));
+                    self.before_open = self.before_open.or(passed);
+                    return Ok(());
+                }
                 Next::Wait => None,
                 Next::Bad(bad) => Some(Err(bad.on_line(rows.line()))),
                 Next::Row => match mapping.wants(rows) {

@@ -15,7 +15,7 @@ use crate::session::Session;
 
 /// How many files are named that are in already, and how many that cannot be imported.
 const FILES_LISTED_MAX: usize = 5;
-const REFUSED_LISTED_MAX: usize = 10;
+pub(crate) const REFUSED_LISTED_MAX: usize = 10;
 
 /// A file that cannot be imported, and why.
 pub(crate) struct Refused {

@@ -14,7 +14,9 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Records, Span};
-use crate::import::delimited_rows::{Delimited, names_in, numbered, other_delimiter, shown, slot_of};
+use crate::import::delimited_rows::{
+    Delimited, delimiter_in, names_in, note_of_delimiter, numbered, slot_of,
+};
 use crate::import::dialect::Dialect;
 use crate::import::header;
 use crate::import::json_rows::{Ndjson, Unseen, json_of, text_of};
@@ -155,10 +157,11 @@ impl Rows {
         let delimiter = match (how.delimiter, how.format) {
             (Some(stated), _) => stated,
             (None, InputFormat::Tsv) => b'\t',
-            (None, InputFormat::Csv) => other_delimiter(&source.head()?, how.quote).map_or(b',', |found| {
-                notes.push(format!("fields are separated by {}", shown(found)));
+            (None, InputFormat::Csv) => {
+                let (found, rival) = delimiter_in(&source.head()?, how.quote);
+                notes.extend(note_of_delimiter(found, rival));
                 found
-            }),
+            }
             (None, _) => b',',
         };
         let dialect = Dialect { delimiter, quote: how.quote, comment: how.comment };
@@ -361,6 +364,18 @@ impl Rows {
             Form::Delimited(form) => form.records.before_open().map(|(content, line)| Mark { content, line }),
             Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
                 lines.before_open.map(|content| Mark { content, line: self.line - 1 })
+            }
+        }
+    }
+
+    /// At the end, the place before a last line that is no row, if a file that may grow ends within
+    /// it.
+    pub(crate) fn passed_open(&self) -> Option<Mark> {
+        match &self.form {
+            _ if !self.may_grow => None,
+            Form::Delimited(form) => form.records.passed_open().map(|(content, line)| Mark { content, line }),
+            Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
+                lines.passed_open.map(|content| Mark { content, line: self.line - 1 })
             }
         }
     }

@@ -375,7 +375,7 @@ impl<'a> Sink<'a> {
             match self.put_at_once(waiting, rows.clone(), reached, bad) {
                 Err(Failure::Store(error)) if is_of_a_row(&error) => {
                     // The record of a half must not have bad rows of the other.
-                    bad.take_back(place)?;
+                    bad.take_back(&place)?;
                     if rows.len() == 1 {
                         return self.refuse(&mut waiting.rows[rows.start], error, bad);
                     }

@@ -49,7 +49,7 @@ fn top(text: &str, is_wanted: impl Fn(char) -> bool) -> Vec<usize> {
 }
 
 /// What stands for the sources of a field that are no column and no constant.
-pub(crate) const MARK: char = '\u{1}';
+const MARK: char = '\u{1}';
 
 /// A fold in which each source that is no column and no constant is replaced by a mark and its
 /// number, and those sources. A field may have two: `top:5 = arr_delay, tailnum`.
@@ -81,7 +81,9 @@ pub(crate) fn sources(fold: &str) -> (String, Vec<Vec<String>>) {
         text.push_str(&spec);
         match &sources[..] {
             [] => {}
-            [one] if !is_expression(one) => text.push_str(&format!("={one}")),
+            [one] if !is_expression(one) && !is_word_of_value(one.trim()) => {
+                text.push_str(&format!("={one}"));
+            }
             _ => {
                 text.push_str(&format!("= `{MARK}{}`", marked.len()));
                 marked.push(sources.iter().map(|source| source.trim().to_owned()).collect());
@@ -91,11 +93,21 @@ pub(crate) fn sources(fold: &str) -> (String, Vec<Vec<String>>) {
     (text + close, marked)
 }
 
+/// Whether a source is a constant by a word, which the spec of a fold has no form for.
+fn is_word_of_value(source: &str) -> bool {
+    matches!(source, "true" | "false" | "null")
+}
+
 /// What stands before the word in `count` and `rows: count`, which is short for `sum:u64 = 1`.
 fn counted(field: &str) -> Option<&str> {
     let before = field.trim_end().strip_suffix("count")?;
     let is_name = before.trim_end().strip_suffix(':').is_some_and(|name| !name.contains([':', '=']));
     (is_name || before.trim().is_empty()).then_some(before)
+}
+
+/// The sources of a field for which this name stands, if it is a mark.
+pub(crate) fn marked<'s>(name: &str, sources: &'s [Vec<String>]) -> Option<&'s Vec<String>> {
+    sources.get(name.strip_prefix(MARK)?.parse::<usize>().ok()?)
 }
 
 /// A message in which the sources stand again for their marks. A line that points to a place of the

@@ -61,7 +61,8 @@ fn quoted(rest: &str, quote: char) -> Result<(Word, usize), String> {
             other => text.push(other),
         }
     }
-    Err(format!("the quote {quote} is not closed"))
+    let advice = if quote == '\'' { " (a column with one in its name is written in backquotes)" } else { "" };
+    Err(format!("the quote {quote} is not closed{advice}"))
 }
 
 fn number(rest: &str) -> Result<(Word, usize), String> {

@@ -111,3 +111,24 @@ fn a_row_that_looks_like_what_is_about_rows_is_a_row() {
         assert!(!read.contains("is bad"), "{}", String::from_utf8_lossy(&text));
     }
 }
+
+#[test]
+fn a_file_that_is_put_behind_another_has_the_same_columns() {
+    let of = |columns: &[&str]| file(&form(InputFormat::Csv, Some(b',')), columns, &["a", "1"]).0;
+    let read = |text: Vec<u8>| {
+        let mut read = String::new();
+        rows(Box::new(io::Cursor::new(text))).read_to_string(&mut read).map(|_| read)
+    };
+    let both = read([of(&["k", "n"]), of(&["k", "n"])].concat()).unwrap();
+    assert_eq!(both, "\nk,n\n\na,1\n\n\n\na,1\n");
+    let wrong = read([of(&["k", "n"]), of(&["n", "k"])].concat()).unwrap_err();
+    assert!(wrong.to_string().contains("other columns follow"), "{wrong}");
+}
+
+#[test]
+fn the_columns_are_known_by_the_first_lines() {
+    let form = form(InputFormat::Csv, Some(b';'));
+    let (text, _) = file(&form, &["k", "a;\"b"], &["a", "1"]);
+    assert_eq!(begin_of(&text), Some((form, vec!["k".to_owned(), "a;\"b".to_owned()])));
+    assert_eq!(begin_of(b"k,n\na,1\n"), None);
+}

@@ -29,6 +29,15 @@ impl Takes {
         matches!(self, Takes::Fold(_) | Takes::Time(_, true))
     }
 
+    /// Why it does not take what one source gives: one that takes two as well says which.
+    pub(super) fn refuses(&self, cause: &str) -> String {
+        let Takes::Fold(spec) = self else { return cause.to_owned() };
+        match pair_of(spec) {
+            Some((pair, example)) => format!("{cause}, or two sources, {pair}: `{example}`"),
+            None => cause.to_owned(),
+        }
+    }
+
     /// Whether true and false are 1 and 0 here.
     fn numbers(&self) -> bool {
         let stem = |spec: &str| spec.split(':').next().unwrap_or_default().to_owned();
@@ -114,13 +123,26 @@ impl Computed {
                 let advice = format!("{cause} (a time is made a number: epoch_ms({source}))");
                 BadRow::computed(&self.text, advice)
             }
-            _ => BadRow::computed(&self.text, cause),
+            (Takes::Fold(spec), Datum::List(_)) if self.is_several() => {
+                let order = pair_of(spec).map(|(pair, example)| format!(" ({pair}: `{example}`)"));
+                BadRow::computed(&self.text, format!("{cause}{}", order.unwrap_or_default()))
+            }
+            _ => BadRow::computed(&self.text, takes.refuses(cause)),
         }
     }
 
     /// Whether it is several sources of a field.
     fn is_several(&self) -> bool {
         matches!(self.expr, Expr::List(_))
+    }
+}
+
+/// The two sources that a fold takes, in words, and an example.
+pub(super) fn pair_of(spec: &str) -> Option<(&'static str, &'static str)> {
+    match spec.split(':').next()? {
+        "lww" => Some(("first the moment, a whole number, then the value", "lww:ts = MOMENT, VALUE")),
+        "top" => Some(("first the score, then the name", "top:3 = SCORE, NAME")),
+        _ => None,
     }
 }
 

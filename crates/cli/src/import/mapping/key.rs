@@ -8,7 +8,6 @@ use folddb::{Datum, DynamicRules, datum};
 use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
-use crate::import::expr::split;
 use crate::import::expr::value::Value;
 use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
@@ -139,8 +138,8 @@ impl KeyPart {
 }
 
 /// What makes an element of the key: the column of this name, or what an expression gives.
-fn key_part(name: &str, stated: &Stated, rows: &mut Rows) -> Result<KeyPart, Failure> {
-    if !split::is_expression(name) || rows.has_column(name) {
+fn key_part(name: &String, stated: &Stated, rows: &mut Rows) -> Result<KeyPart, Failure> {
+    if !stated.is_computed(name) || rows.has_column(name) {
         return Ok(KeyPart::Column(rows.slot(name)?));
     }
     Ok(KeyPart::Computed(Box::new(Computed::bind(name, &stated.zone, rows)?)))

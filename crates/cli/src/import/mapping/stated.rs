@@ -1,10 +1,9 @@
 //! The command line of an import, read without a file or a store, and the rules that it makes.
 
-use folddb::ErrorKind;
-use folddb::ParseError;
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
 use folddb::folds::{Columns, FoldSpec, SPECS, Source};
 use folddb::table_rules::TableRules;
+use folddb::{Datum, ErrorKind, Fold, ParseError};
 
 use jiff::tz::TimeZone;
 
@@ -17,9 +16,13 @@ use crate::import::expr::{Expr, parse};
 use crate::rules_words::check_value_type;
 use crate::zones::Zone;
 
+use super::computed;
+
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
     pub(super) key_columns: Vec<String>,
+    /// Those of them that are columns, whatever is in their names: they are in backquotes.
+    named_keys: Vec<String>,
     key_codec: Option<KeyCodec>,
     /// The types of the key are given, and not found out.
     has_key_types: bool,
@@ -50,20 +53,23 @@ impl Stated {
                 Failure::Usage(split::without_marks(&format!("in --fold: {error}"), &sources))
             })
         };
-        let key_columns = key_columns(args);
+        let (key_columns, named_keys) = key_columns(args);
         let columns = fold.as_ref().map(parse_fold).transpose()?;
+        columns.iter().try_for_each(|columns| check_sources(columns, &sources))?;
         let read = |text: &String| parse::parse(text, &zone).map(drop).map_err(Failure::Usage);
         // What is wrong with an expression is said before a file is read.
-        key_columns.iter().filter(|text| split::is_expression(text)).try_for_each(read)?;
+        let is_computed = |text: &&String| split::is_expression(text) && !named_keys.contains(text);
+        key_columns.iter().filter(is_computed).try_for_each(read)?;
         sources.iter().flatten().filter(|text| split::is_expression(text)).try_for_each(read)?;
         args.only.iter().try_for_each(read)?;
         let parse_value = |name: &String| {
             name.parse::<ValueCodec>().map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
         };
         Ok(Stated {
-            key_codec: key_codec_of(args, &key_columns, &zone)?,
+            key_codec: key_codec_of(args, &key_columns, is_computed, &zone)?,
             has_key_types: args.key_types.is_some(),
             key_columns,
+            named_keys,
             columns,
             sources,
             only: args.only.clone(),
@@ -74,6 +80,11 @@ impl Stated {
             value_json: args.value_json,
             asked: Vec::new(),
         })
+    }
+
+    /// Whether a part of the key is an expression, and not the name of a column.
+    pub(super) fn is_computed(&self, key: &String) -> bool {
+        split::is_expression(key) && !self.named_keys.contains(key)
     }
 
     /// Whether a column of this name is asked for.
@@ -91,10 +102,11 @@ impl Stated {
         asked.extend(columns.into_iter().flat_map(columns_of_fold));
         asked.extend(self.key_columns.iter().cloned());
         let sources = || self.sources.iter().flatten();
-        let is_name = |text: &&String| text.parse::<f64>().is_err();
+        let is_name = |text: &&String| !parse::is_bare_constant(text);
         asked.extend(sources().filter(is_name).map(|text| text.trim_matches('`').to_owned()));
-        let expressions = self.key_columns.iter().chain(sources()).filter(|text| split::is_expression(text));
-        for text in expressions.chain(&self.only) {
+        let keys = self.key_columns.iter().filter(|key| self.is_computed(key));
+        let sources = sources().filter(|text| split::is_expression(text));
+        for text in keys.chain(sources).chain(&self.only) {
             asked.extend(parse::parse(text, &self.zone).iter().flat_map(Expr::columns));
         }
         self.asked = asked;
@@ -102,7 +114,12 @@ impl Stated {
 
     /// The options that make rows of a file, as they are typed.
     pub(crate) fn how(&self, args: &ImportArgs) -> String {
-        let mut how = format!("--key '{}'", self.key_columns.join(","));
+        let typed = |key: &String| match split::is_expression(key) && self.named_keys.contains(key) {
+            true => format!("`{key}`"),
+            false => key.clone(),
+        };
+        let keys: Vec<String> = self.key_columns.iter().map(typed).collect();
+        let mut how = format!("--key '{}'", keys.join(","));
         let mut add = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
                 how.push_str(&format!(" {name} '{value}'"));
@@ -133,6 +150,9 @@ impl Stated {
         }
         if self.key_columns.is_empty() {
             self.key_columns = names.iter().map(|&name| name.to_owned()).collect();
+            // What is no expression was a name in backquotes.
+            let is_name = |key: &&String| parse::parse(key, &self.zone).is_err();
+            self.named_keys = self.key_columns.iter().filter(is_name).cloned().collect();
         }
         let is_other = |(index, column): (usize, &String)| {
             names.get(index) != Some(&column.as_str()) && names.contains(&column.as_str())
@@ -200,6 +220,45 @@ impl Stated {
     }
 }
 
+/// Refuses what feeds a fold and can never be right: a constant that it does not take, or another
+/// number of sources.
+fn check_sources(columns: &Columns, sources: &[Vec<String>]) -> Result<(), Failure> {
+    let check = |fold: &dyn Fold, source: Option<&Source>| {
+        let wrong = |wrong: String| Err(Failure::Usage(format!("in --fold: {wrong}")));
+        let several = match source {
+            Some(Source::Literal(text)) => {
+                let read = fold.read(&Datum::Text(text.clone()), &mut Vec::new());
+                let column = if text.parse::<f64>().is_ok() {
+                    format!(" (a column of this name: `{text}` in backquotes)")
+                } else {
+                    String::new()
+                };
+                return read.or_else(|cause| {
+                    let spec = fold.spec();
+                    wrong(format!("the constant `{text}` can never feed `{spec}`: {cause}{column}"))
+                });
+            }
+            Some(Source::Column(name)) => split::marked(name, sources).filter(|several| several.len() > 1),
+            None => None,
+        };
+        match (several, computed::pair_of(&fold.spec())) {
+            (Some(several), Some((pair, example))) if several.len() != 2 => wrong(format!(
+                "`{}` takes two sources, {pair}, as in `{example}`, and {} are named: {}",
+                fold.spec(),
+                several.len(),
+                several.join(", ")
+            )),
+            _ => Ok(()),
+        }
+    };
+    match columns {
+        Columns::Plain(fold, source) => check(&**fold, source.as_ref()),
+        Columns::Record(record, sources) => sources.iter().enumerate().try_for_each(|(index, source)| {
+            record.field_fold(index).map_or(Ok(()), |fold| check(fold, source.as_ref()))
+        }),
+    }
+}
+
 /// The columns that feed a fold: those that are named, and else those with the names of its fields.
 fn columns_of_fold(columns: &Columns) -> Vec<String> {
     let of_source = |source: &Source| match source {
@@ -218,22 +277,30 @@ fn columns_of_fold(columns: &Columns) -> Vec<String> {
     }
 }
 
-/// What makes the key: columns, and expressions over them.
-fn key_columns(args: &ImportArgs) -> Vec<String> {
+/// What makes the key: columns, and expressions over them; and which of them are in backquotes.
+fn key_columns(args: &ImportArgs) -> (Vec<String>, Vec<String>) {
+    let (mut all, mut named) = (Vec::new(), Vec::new());
     let keys = args.key.iter().flat_map(|keys| split::at_commas(keys));
-    let bare = |key: &str| {
+    for key in keys.map(str::trim).filter(|key| !key.is_empty()) {
         let inner = key.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-        inner.filter(|inner| !inner.contains('`')).unwrap_or(key).to_owned()
-    };
-    keys.map(str::trim).filter(|key| !key.is_empty()).map(bare).collect()
+        let inner = inner.filter(|inner| !inner.contains('`'));
+        named.extend(inner.map(str::to_owned));
+        all.push(inner.unwrap_or(key).to_owned());
+    }
+    (all, named)
 }
 
 /// The codec of keys with given types, or with expressions that give whole numbers or times.
-fn key_codec_of(args: &ImportArgs, columns: &[String], zone: &TimeZone) -> Result<Option<KeyCodec>, Failure> {
+fn key_codec_of(
+    args: &ImportArgs,
+    columns: &[String],
+    is_computed: impl Fn(&&String) -> bool,
+    zone: &TimeZone,
+) -> Result<Option<KeyCodec>, Failure> {
     if let Some(types) = &args.key_types {
         return key_codec(columns, types).map(Some);
     }
-    let kind = |text: &String| match split::is_expression(text) {
+    let kind = |text: &String| match is_computed(&text) {
         true => parse::parse(text, zone).map_or(Kind::Other, |expr| expr.kind()),
         false => Kind::Other,
     };

@@ -8,7 +8,7 @@ use folddb::{Datum, DynamicRules, FoldFailure, datum};
 use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
-use crate::import::expr::split::{self, MARK};
+use crate::import::expr::split;
 use crate::import::expr::{Expr, parse};
 use crate::import::row::{BadRow, Slot};
 use crate::import::rows::Rows;
@@ -147,7 +147,7 @@ impl ValueMap {
                     // nothing.
                     (Err(_), _) if is_empty => Ok(false),
                     (Err(cause), Feed::Column(slot)) => {
-                        Err(BadRow::column(rows.column(*slot), cause.message()))
+                        Err(BadRow::column(rows.column(*slot), takes.refuses(cause.message())))
                     }
                     (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.message())),
                     (Err(cause), Feed::Computed(computed)) => {
@@ -266,7 +266,7 @@ fn blame(
         }
         if let Err(cause) = fold.read(field, &mut Vec::new()) {
             return match feed {
-                Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.message()),
+                Feed::Column(slot) => BadRow::column(rows.column(*slot), takes.refuses(cause.message())),
                 Feed::Literal => BadRow::whole(format!("field `{name}`: {cause}")),
                 Feed::Computed(computed) => computed.bad(field, takes, cause.message()),
             };
@@ -284,10 +284,11 @@ fn feed(source: &Source, stated: &Stated, rows: &mut Rows) -> Result<(Feed, Datu
         }
         Source::Column(name) => name,
     };
-    let marked = name.strip_prefix(MARK).and_then(|number| stated.sources.get(number.parse::<usize>().ok()?));
-    let text = match marked.map(Vec::as_slice) {
+    let text = match split::marked(name, &stated.sources).map(Vec::as_slice) {
         None => return Ok((Feed::Column(rows.slot(name)?), empty)),
-        Some([one]) if rows.has_column(one) => return Ok((Feed::Column(rows.slot(one)?), empty)),
+        Some([one]) if rows.has_column(one) && !parse::is_bare_constant(one) => {
+            return Ok((Feed::Column(rows.slot(one)?), empty));
+        }
         Some([one]) => one.clone(),
         Some(several) => return Ok((Feed::Computed(Box::new(pair(several, stated, rows)?)), empty)),
     };
@@ -312,9 +313,9 @@ fn pair(sources: &[String], stated: &Stated, rows: &mut Rows) -> Result<Computed
     Ok(Computed { expr: Expr::List(items), text: sources.join(", ") })
 }
 
-/// A number or a text in quotes.
+/// A number, a text in quotes, or true, false or null.
 fn constant(source: &str) -> Option<Expr> {
-    let is_constant = source.starts_with('"') || source.parse::<f64>().is_ok();
+    let is_constant = source.starts_with('"') || parse::is_bare_constant(source);
     is_constant.then(|| parse::parse(source, &TimeZone::UTC).ok()).flatten()
 }
 
@@ -366,11 +367,14 @@ fn put_field(
     Ok(())
 }
 
-/// The same; a list of members without those that are null.
+/// The same; a list of members or numbers, or a map of counts, without those that are null.
 fn without_nulls(spec: &str, nested: &Datum) -> Datum {
     match nested {
-        Datum::List(items) if keys::takes_members(spec) => {
+        Datum::List(items) if keys::takes_elements(spec) => {
             Datum::List(items.iter().filter(|item| **item != Datum::Null).cloned().collect())
+        }
+        Datum::Map(fields) if keys::takes_members(spec) => {
+            Datum::Map(fields.iter().filter(|(_, count)| *count != Datum::Null).cloned().collect())
         }
         other => other.clone(),
     }

@@ -117,7 +117,7 @@ fn columns_that_stand_twice_are_numbered_and_another_delimiter_is_found() {
     assert!(matches!(rows.advance(), Ok(Next::Row)));
     assert_eq!(slots.map(|slot| rows.field(slot).unwrap().unwrap().into_owned()), ["1", "2", "3"]);
     assert_eq!(rows.notes().len(), 3, "{:?}", rows.notes());
-    let found = |head: &str| other_delimiter(head.as_bytes(), Some(b'"'));
+    let found = |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"')).0).filter(|found| *found != b',');
     assert_eq!(found("a,b;c"), None);
     assert_eq!(found("\"a,b\"|c"), Some(b'|'));
     assert_eq!(found("a\tb"), Some(b'\t'));
@@ -205,7 +205,7 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
 
 #[test]
 fn a_delimiter_makes_as_many_fields_of_each_of_the_first_lines() {
-    let found = |head: &str| other_delimiter(head.as_bytes(), Some(b'"'));
+    let found = |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"')).0).filter(|found| *found != b',');
     assert_eq!(found("name, first;n;m\nAnn;1;2\n"), Some(b';'));
     assert_eq!(found("\u{feff}k|what, and when\na|x\nb|y, z\n"), Some(b'|'));
     assert_eq!(found("k;m\n1,5;2,5\n3,5;4,5\n"), Some(b';'));
@@ -220,4 +220,11 @@ fn a_delimiter_makes_as_many_fields_of_each_of_the_first_lines() {
     // Line ends in quotes end no line, nor do those behind a stray one in the first line.
     assert_eq!(found("a;b\n\"1,\n2\";3\n"), Some(b';'));
     assert_eq!(found("a;5\" disk\n1,2,3,4\n"), Some(b';'));
+    // Another one that makes as many is told of.
+    let both = |head: &str| delimiter_in(head.as_bytes(), Some(b'"'));
+    assert_eq!(both("a;b,c\na;1,5\n"), (b',', Some(b';')));
+    assert_eq!(both("a;b\tc\na;1\t5\n"), (b';', Some(b'\t')));
+    assert_eq!(both("a;b,c\na;1\n"), (b';', None));
+    assert_eq!(both("a;b|c\n1\n"), (b';', Some(b'|')));
+    assert_eq!(both(""), (b',', None));
 }
