@@ -39,10 +39,11 @@ const THREADS_MAX: usize = 8;
 /// How many pieces wait to be read, or to be taken, if they are small.
 const PIECES_MAX: usize = 64;
 /// What is gathered is committed when it takes this much memory although it is folded, or is of
-/// this many files, or after this time.
+/// this many files, or after this time: of files, which are read again after a kill, or of a pipe.
 const GATHERED_BYTES: usize = 6 << 20;
 const GATHERED_FILES: usize = 256;
-const GATHERED_TIME: Duration = Duration::from_millis(700);
+const GATHERED_TIME: Duration = Duration::from_secs(5);
+const GATHERED_TIME_OF_PIPE: Duration = Duration::from_millis(700);
 /// After this time of cutting pieces, those that are read are taken.
 const SEND_TIME: Duration = Duration::from_millis(100);
 /// A row that goes on in later pieces is read one by one from here on.
@@ -451,8 +452,7 @@ impl<F: Files> Order<'_, F> {
             }
             // Nothing is in flight, and nothing waits. What came before an end, or a failure, is in
             // first.
-            let is_due =
-                self.since.elapsed() >= GATHERED_TIME || !matches!(self.stop, None | Some(Fed::Wait));
+            let is_due = self.is_time() || !matches!(self.stop, None | Some(Fed::Wait));
             if is_due && self.commit()? == Taken::ByOne {
                 return Ok(Taken::ByOne);
             }
@@ -607,7 +607,13 @@ impl<F: Files> Order<'_, F> {
         let is_first = has_ended && self.written == 0;
         let is_much =
             files.len() >= GATHERED_FILES || self.kept.len() >= KEPT_BYTES || *bad_bytes >= KEPT_BYTES;
-        is_large || is_first || is_much || self.since.elapsed() >= GATHERED_TIME
+        is_large || is_first || is_much || self.is_time()
+    }
+
+    /// Whether what is gathered has waited for long enough.
+    fn is_time(&self) -> bool {
+        let most = if self.files.is_pipe() { GATHERED_TIME_OF_PIPE } else { GATHERED_TIME };
+        self.since.elapsed() >= most
     }
 
     fn commit(&mut self) -> Result<Taken, Failure> {
