@@ -879,9 +879,9 @@ fn a_store_that_holds_one_key_takes_a_mebibyte_of_the_disk_at_a_thousand_folds_a
     assert!(most <= 4 * MIB, "{} KiB at {log_bytes} bytes of log a second", most >> 10);
 }
 
-/// Writes 25 MiB a second, of a simulated clock, into a store of 16 MiB whose segments grow to 4 MiB
-/// and could have 8, until 100 MiB were written. The most segments that its log had, and how many
-/// memtables were flushed.
+/// Writes 25 MiB a second, of a simulated clock, into a store of 16 MiB, whose segments grow to 4
+/// MiB and could have 8, until 100 MiB were written. The most segments that its log had, and how
+/// many memtables were flushed.
 fn log_of_little_memory(keys: u64) -> (u64, u64) {
     let disk = SimDisk::new(keys);
     let options = Options::default().memory_bytes(16 << 20).host(disk.host()).disk_reserve_bytes(0);
