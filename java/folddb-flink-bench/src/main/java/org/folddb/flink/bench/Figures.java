@@ -21,6 +21,11 @@ final class Figures {
         return SYSTEM.getProcessCpuTime();
     }
 
+    /** How many processes of the machine ran or waited, in the last minute. */
+    static double loadAverage() {
+        return SYSTEM.getSystemLoadAverage();
+    }
+
     /** A line of {@code /proc/self/FILE} that begins so; 0 where there is none. */
     private static long line(String file, String name) throws IOException {
         for (String line : Files.readAllLines(Path.of("/proc/self", file))) {

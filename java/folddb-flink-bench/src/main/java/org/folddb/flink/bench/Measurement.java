@@ -72,6 +72,7 @@ final class Measurement {
             KeyedOneInputStreamOperatorTestHarness<Long, Tuple2<Long, Long>, Void> harness,
             Checkpoints taken)
             throws Exception {
+        double loadAverage = Figures.loadAverage();
         Meter meter = new Meter(harness, taken, Math.max(1, load.records() / checkpoints));
         boolean isPeakOfRun = Figures.resetPeak();
         long storage = Figures.storageBytesWritten();
@@ -94,13 +95,16 @@ final class Measurement {
         figures.put("records_per_s", meter.records() / seconds);
         figures.put("cpu_us_per_record", cpuMicros / meter.records());
         putLatencies(figures, meter);
-        figures.put("rss_peak_bytes", Figures.residentPeakBytes());
+        long resident = Figures.residentPeakBytes();
+        figures.put("rss_peak_bytes", resident);
+        figures.put("rss_beside_heap_bytes", Math.max(0, resident - Runtime.getRuntime().maxMemory()));
         figures.put("rss_peak_is_of_run", isPeakOfRun);
         figures.put("storage_bytes_written", Figures.storageBytesWritten() - storage);
         figures.put("call_bytes_written", Figures.callBytesWritten() - written);
         figures.put("disk_end_bytes", Figures.diskBytes(state));
         figures.put("disk_peak_bytes", taken.diskPeak());
         putCheckpoints(figures, taken);
+        figures.put("load_average", loadAverage);
         figures.put("results", Results.count());
         figures.put("checksum", Results.checksum());
         return figures;

@@ -15,52 +15,56 @@ import java.util.stream.DoubleStream;
 
 /** Markdown of the medians: a table for each load, with FoldDB next to the best RocksDB. */
 final class Table {
+    private enum Better {
+        MORE,
+        LESS,
+        NEITHER
+    }
+
     /** A line of the table; the ratio is above 1 where FoldDB is better. */
     private record Row(
-            String title, boolean isMoreBetter, boolean hasRange, ToDoubleFunction<Map<String, Object>> of) {}
+            String title, Better better, boolean hasRange, ToDoubleFunction<Map<String, Object>> of) {
+        static Row less(String title, String name, double unit) {
+            return new Row(title, Better.LESS, false, run -> number(run, name) / unit);
+        }
+    }
 
     private static final List<Row> ROWS =
             List.of(
-                    new Row("records/s", true, true, run -> number(run, "records_per_s")),
-                    new Row("CPU, µs a record", false, true, run -> number(run, "cpu_us_per_record")),
-                    new Row("`processElement` p50, µs", false, false, run -> number(run, "call_p50_us")),
-                    new Row("… p99, µs", false, false, run -> number(run, "call_p99_us")),
-                    new Row("… p99.9, µs", false, false, run -> number(run, "call_p999_us")),
-                    new Row("… longest, ms", false, false, run -> number(run, "call_max_us") / 1e3),
-                    new Row("watermarks, s in all", false, false, run -> number(run, "watermark_s")),
-                    new Row("peak resident, MB", false, false, run -> number(run, "rss_peak_bytes") / 1e6),
-                    new Row(
-                            "written to storage, bytes a record",
-                            false,
-                            false,
-                            run -> number(run, "storage_bytes_written") / number(run, "records")),
-                    new Row(
-                            "disk, most at a checkpoint, MB",
-                            false,
-                            false,
-                            run -> number(run, "disk_peak_bytes") / 1e6),
-                    new Row("disk at the end, MB", false, false, run -> number(run, "disk_end_bytes") / 1e6),
-                    new Row("checkpoints taken", true, false, run -> number(run, "checkpoints")),
+                    new Row("records/s", Better.MORE, true, run -> number(run, "records_per_s")),
+                    new Row("CPU, µs a record", Better.LESS, true, run -> number(run, "cpu_us_per_record")),
+                    Row.less("`processElement` p50, µs", "call_p50_us", 1),
+                    Row.less("… p99, µs", "call_p99_us", 1),
+                    Row.less("… p99.9, µs", "call_p999_us", 1),
+                    Row.less("… longest, ms", "call_max_us", 1e3),
+                    Row.less("watermarks, s in all", "watermark_s", 1),
+                    Row.less("peak resident, MB", "rss_peak_bytes", 1e6),
+                    Row.less("… beside the heap of Java, MB", "rss_beside_heap_bytes", 1e6),
+                    new Row("written to storage, bytes a record", Better.LESS, false, Table::writtenByRecord),
+                    Row.less("disk, most at a checkpoint, MB", "disk_peak_bytes", 1e6),
+                    Row.less("disk at the end, MB", "disk_end_bytes", 1e6),
+                    new Row("checkpoints taken", Better.NEITHER, false, run -> number(run, "checkpoints")),
                     new Row(
                             "… in the operator's thread, median ms",
+                            Better.LESS,
                             false,
-                            false,
-                            run -> middle(run, "checkpoint_sync_ms")),
+                            run -> median(numbers(run, "checkpoint_sync_ms"))),
                     new Row(
                             "… longest there, ms",
+                            Better.LESS,
                             false,
-                            false,
-                            run -> largest(run, "checkpoint_sync_ms")),
+                            run -> largest(numbers(run, "checkpoint_sync_ms"))),
                     new Row(
                             "… until complete, median ms",
+                            Better.LESS,
                             false,
-                            false,
-                            run -> middle(run, "checkpoint_total_ms")),
+                            run -> median(numbers(run, "checkpoint_total_ms"))),
+                    Row.less("… new bytes of all, MB", "checkpoint_bytes", 1e6),
                     new Row(
-                            "… new bytes of all, MB",
+                            "processes that waited at the start",
+                            Better.NEITHER,
                             false,
-                            false,
-                            run -> number(run, "checkpoint_bytes") / 1e6));
+                            run -> number(run, "load_average")));
 
     private Table() {}
 
@@ -72,12 +76,12 @@ final class Table {
         return ((List<?>) run.get(name)).stream().mapToDouble(each -> ((Number) each).doubleValue()).toArray();
     }
 
-    private static double middle(Map<String, Object> run, String name) {
-        return median(numbers(run, name));
+    private static double writtenByRecord(Map<String, Object> run) {
+        return number(run, "storage_bytes_written") / number(run, "records");
     }
 
-    private static double largest(Map<String, Object> run, String name) {
-        return Arrays.stream(numbers(run, name)).max().orElse(0);
+    private static double largest(double[] numbers) {
+        return Arrays.stream(numbers).max().orElse(0);
     }
 
     static double median(double[] numbers) {
@@ -156,16 +160,14 @@ final class Table {
     }
 
     private static String ratio(Row row, Map<Backend, Double> medians) {
-        OptionalDouble best =
-                row.isMoreBetter()
-                        ? rocks(medians).max()
-                        : rocks(medians).min();
-        Double ours = medians.get(Backend.FOLDDB);
-        if (best.isEmpty() || ours == null || ours == 0 || best.getAsDouble() == 0) {
+        boolean isMoreBetter = row.better() == Better.MORE;
+        OptionalDouble best = isMoreBetter ? rocks(medians).max() : rocks(medians).min();
+        double ours = medians.getOrDefault(Backend.FOLDDB, 0.0);
+        double theirs = best.orElse(0);
+        if (row.better() == Better.NEITHER || ours == 0 || theirs == 0) {
             return "–";
         }
-        double ratio = row.isMoreBetter() ? ours / best.getAsDouble() : best.getAsDouble() / ours;
-        return String.format(Locale.ROOT, "%.2fx", ratio);
+        return String.format(Locale.ROOT, "%.2fx", isMoreBetter ? ours / theirs : theirs / ours);
     }
 
     private static DoubleStream rocks(Map<Backend, Double> medians) {
@@ -182,7 +184,7 @@ final class Table {
         if (number >= 1e4) {
             return String.format(Locale.ROOT, number >= 1e5 ? "%.0f K" : "%.1f K", number / 1e3);
         }
-        String format = number >= 100 || number == 0 ? "%.0f" : number >= 10 ? "%.1f" : "%.2f";
-        return String.format(Locale.ROOT, format, number);
+        boolean isWhole = number >= 100 || number == Math.rint(number);
+        return String.format(Locale.ROOT, isWhole ? "%.0f" : number >= 10 ? "%.1f" : "%.2f", number);
     }
 }
