@@ -7,6 +7,8 @@ import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.runtime.state.StateBackend;
 import org.apache.flink.runtime.state.hashmap.HashMapStateBackend;
+import org.apache.flink.state.forst.ForStOptions;
+import org.apache.flink.state.forst.ForStStateBackend;
 import org.apache.flink.state.rocksdb.EmbeddedRocksDBStateBackend;
 import org.apache.flink.state.rocksdb.EmbeddedRocksDBStateBackend.PriorityQueueStateType;
 import org.apache.flink.state.rocksdb.RocksDBConfigurableOptions;
@@ -27,6 +29,8 @@ enum Backend {
     ROCKSDB_HEAP_TIMERS,
     /** Timers on the heap, partitioned indexes and filters of 10 bits, no compression. */
     ROCKSDB_TUNED,
+    /** As it comes, with the states that block: local files, timers in ForSt. */
+    FORST,
     /** Objects on the heap of Java. */
     HEAP;
 
@@ -47,17 +51,29 @@ enum Backend {
     }
 
     StateBackend open(Path directory) {
+        String local = directory.toString();
         Configuration configuration = new Configuration();
         configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
         ClassLoader loader = getClass().getClassLoader();
-        if (this == HEAP) {
-            return new HashMapStateBackend();
-        }
-        if (!isRocksDb()) {
-            configuration.set(FoldDbOptions.LOCAL_DIRECTORY, directory.toString());
-            return new FoldDbStateBackend().configure(configuration, loader);
-        }
-        configuration.set(RocksDBOptions.LOCAL_DIRECTORIES, directory.toString());
+        return switch (this) {
+            case HEAP -> new HashMapStateBackend();
+            case FOLDDB, FOLDDB_NATIVE -> {
+                configuration.set(FoldDbOptions.LOCAL_DIRECTORY, local);
+                yield new FoldDbStateBackend().configure(configuration, loader);
+            }
+            case FORST -> {
+                configuration.set(ForStOptions.LOCAL_DIRECTORIES, local);
+                yield new ForStStateBackend().configure(configuration, loader);
+            }
+            case ROCKSDB, ROCKSDB_HEAP_TIMERS, ROCKSDB_TUNED -> {
+                setRocksDb(configuration, local);
+                yield new EmbeddedRocksDBStateBackend().configure(configuration, loader);
+            }
+        };
+    }
+
+    private void setRocksDb(Configuration configuration, String local) {
+        configuration.set(RocksDBOptions.LOCAL_DIRECTORIES, local);
         if (this != ROCKSDB) {
             configuration.set(RocksDBOptions.TIMER_SERVICE_FACTORY, PriorityQueueStateType.HEAP);
         }
@@ -69,6 +85,5 @@ enum Backend {
                     RocksDBConfigurableOptions.COMPRESSION_PER_LEVEL,
                     List.of(CompressionType.NO_COMPRESSION));
         }
-        return new EmbeddedRocksDBStateBackend().configure(configuration, loader);
     }
 }

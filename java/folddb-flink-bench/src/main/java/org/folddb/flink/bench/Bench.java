@@ -16,7 +16,7 @@ public final class Bench {
             bench table FILE...
 
             workloads: window-reduce window-aggregate window-list value-rmw map-join sessions
-            backends: folddb folddb-native rocksdb rocksdb-heap-timers rocksdb-tuned heap""";
+            backends: folddb folddb-native rocksdb rocksdb-heap-timers rocksdb-tuned forst heap""";
 
     /** What a run is told by the contest. */
     private static final Set<String> RUN =
