@@ -12,7 +12,7 @@ public final class Bench {
             """
             bench [contest] [--workloads A,B] [--backends A,B] [--keys 1M,10K] [--per-key 1,5,50]
                   [--windows 2] [--rounds 3] [--memory-mb 64] [--heap 2g] [--checkpoints 5]
-                  [--warm-up 200K] [--out results.jsonl] [--dir DIRECTORY]
+                  [--warm-up 200K] [--jvm "MORE OPTIONS"] [--out results.jsonl] [--dir DIRECTORY]
             bench table FILE...
 
             workloads: window-reduce window-aggregate window-list value-rmw map-join sessions

@@ -14,7 +14,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
@@ -26,13 +25,11 @@ final class Contest {
             new LinkedHashSet<>(
                     List.of(
                             "workloads", "backends", "keys", "per-key", "windows", "rounds",
-                            "memory-mb", "heap", "checkpoints", "warm-up", "out", "dir"));
+                            "memory-mb", "heap", "jvm", "checkpoints", "warm-up", "out", "dir"));
 
     /** What the contest itself looks after; the rest goes to the runs. */
     private static final Set<String> OWN =
-            Set.of("workloads", "backends", "keys", "per-key", "rounds", "heap", "out", "dir");
-
-    private static final long HOURS_OF_A_RUN = 2;
+            Set.of("workloads", "backends", "keys", "per-key", "rounds", "heap", "jvm", "out", "dir");
 
     private final Arguments arguments;
     private final Path out;
@@ -97,14 +94,15 @@ final class Contest {
             throws Exception {
         Path own = Files.createTempDirectory(Files.createDirectories(directory), "run");
         List<String> command = jvm(own);
-        command.addAll(List.of("run", "--workload", workload.title(), "--backend", backend.title()));
+        command.addAll(List.of(Bench.class.getName(), "run"));
+        command.addAll(List.of("--workload", workload.title(), "--backend", backend.title()));
         command.addAll(List.of("--keys", keys, "--per-key", perKey, "--dir", own.toString()));
         command.addAll(arguments.words(OWN));
         Process process =
                 new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         try {
             String line = lastLine(process);
-            if (!process.waitFor(HOURS_OF_A_RUN, TimeUnit.HOURS) || process.exitValue() != 0) {
+            if (process.waitFor() != 0) {
                 throw new IllegalStateException(workload.title() + " over " + backend.title() + " failed");
             }
             return line;
@@ -117,9 +115,13 @@ final class Contest {
     /** The heap is all there from the start, so that what is beside it can be told. */
     private List<String> jvm(Path own) {
         String heap = arguments.text("heap", "2g");
-        return new ArrayList<>(
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        if (!arguments.text("jvm", "").isEmpty()) {
+            command.addAll(List.of(arguments.text("jvm", "").split(" +")));
+        }
+        command.addAll(
                 List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-Xms" + heap,
                         "-Xmx" + heap,
                         "-XX:+AlwaysPreTouch",
@@ -129,8 +131,8 @@ final class Contest {
                         "--add-opens=java.base/java.util=ALL-UNNAMED",
                         "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
                         "-cp",
-                        System.getProperty("java.class.path"),
-                        Bench.class.getName()));
+                        System.getProperty("java.class.path")));
+        return command;
     }
 
     private static String lastLine(Process process) throws IOException {

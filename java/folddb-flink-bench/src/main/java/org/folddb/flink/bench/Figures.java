@@ -7,6 +7,9 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /** What the system says of this process: time of processors, memory, bytes. Linux only. */
@@ -60,18 +63,20 @@ final class Figures {
         }
     }
 
-    /** Bytes of all files below a directory, which may change meanwhile; links count each time. */
-    static long diskBytes(Path directory) {
+    /** Bytes of all files below a directory, which may change meanwhile; links count once. */
+    static long diskBytes(Path directory) throws IOException {
+        Set<Object> seen = new HashSet<>();
         try (Stream<Path> files = Files.walk(directory)) {
-            return files.mapToLong(Figures::sizeOf).sum();
-        } catch (IOException | UncheckedIOException vanished) {
-            return -1;
+            return files.mapToLong(file -> newBytesOf(file, seen)).sum();
+        } catch (UncheckedIOException vanished) {
+            return diskBytes(directory);
         }
     }
 
-    private static long sizeOf(Path file) {
+    private static long newBytesOf(Path file, Set<Object> seen) {
         try {
-            return Files.isRegularFile(file) ? Files.size(file) : 0;
+            BasicFileAttributes of = Files.readAttributes(file, BasicFileAttributes.class);
+            return of.isRegularFile() && seen.add(of.fileKey()) ? of.size() : 0;
         } catch (NoSuchFileException vanished) {
             return 0;
         } catch (IOException failure) {
