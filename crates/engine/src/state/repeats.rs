@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   a merge     says what it has freed                       freed ->  folddb_merge::freed
-//!   a get       that joins n runs costs (n - 1) · 1 KiB      joined -> once the sum reaches the price,
+//!   a get       that joins n runs costs (n - 1) · 4 KiB      joined -> once the sum reaches the price,
 //!                                                                      a merge of the table is planned
 //!   planning    sets the price: bytes of all runs            price; none: costs of gets do not count
 //! ```
@@ -15,9 +15,9 @@ use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_merge::freed::freed_after;
 
 /// What a get pays for each run beyond the first in which it finds its key, as bytes that a merge
-/// moves: some 5 µs of background work. A lookup in a run takes 0.6 µs where its block is in the
+/// moves: some 20 µs of background work. A lookup in a run takes 0.6 µs where its block is in the
 /// cache, 8 µs where the system has it, 100 µs where the disk has.
-pub const JOIN_BYTES: u64 = 1 << 10;
+pub const JOIN_BYTES: u64 = 4 << 10;
 
 /// See the module.
 #[derive(Debug)]
