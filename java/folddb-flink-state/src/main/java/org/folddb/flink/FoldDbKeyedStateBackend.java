@@ -90,6 +90,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         final File directory;
         final OpaqueMemoryResource<SharedMemory> memory;
         final WriteBuffer writes;
+        final FoldDbOptions.Compression compression;
         final LinkedHashMap<String, StateTable> tables = new LinkedHashMap<>();
         final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
 
@@ -101,17 +102,24 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         /** What reports on the store; null if nothing does. */
         StoreReports reports;
 
-        Opened(FoldDb db, File directory, OpaqueMemoryResource<SharedMemory> memory) {
+        Opened(
+                FoldDb db,
+                File directory,
+                OpaqueMemoryResource<SharedMemory> memory,
+                FoldDbOptions.Compression compression) {
             this.db = db;
             this.directory = directory;
             this.memory = memory;
+            this.compression = compression;
             this.writes = new WriteBuffer(db);
         }
 
         /** The table of a new state, with a native fold or without one. */
         StateTable create(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, String spec) {
             return adopt(
-                    db.createTable(StateTable.nextName(db), StateTable.rulesOf(spec)), meta);
+                    db.createTable(
+                            StateTable.nextName(db), StateTable.rulesOf(spec, compression.name())),
+                    meta);
         }
 
         StateTable adopt(Table table, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {

@@ -27,6 +27,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
     private final Options options;
     private final OpaqueMemoryResource<SharedMemory> memory;
     private final FoldDbOptions.Adding aggregating;
+    private final FoldDbOptions.Compression rowCompression;
     private final boolean isIncremental;
     private final Duration reportInterval;
     private final CloseableRegistry cancelRegistry;
@@ -42,6 +43,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
             Options options,
             OpaqueMemoryResource<SharedMemory> memory,
             FoldDbOptions.Adding aggregating,
+            FoldDbOptions.Compression rowCompression,
             boolean isIncremental,
             Duration reportInterval) {
         super(
@@ -61,6 +63,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
         this.options = options;
         this.memory = memory;
         this.aggregating = aggregating;
+        this.rowCompression = rowCompression;
         this.isIncremental = isIncremental;
         this.reportInterval = reportInterval;
         this.cancelRegistry = parameters.getCancelStreamRegistry();
@@ -139,7 +142,7 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                     incremental != null
                             ? incremental.open()
                             : FoldDb.create(directory.toPath(), options);
-            return new FoldDbKeyedStateBackend.Opened(db, directory, memory);
+            return new FoldDbKeyedStateBackend.Opened(db, directory, memory, rowCompression);
         } catch (Throwable failure) {
             FileUtils.deleteDirectoryQuietly(directory);
             IOUtils.closeQuietly(memory);

@@ -43,6 +43,9 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
     /** The budget of each store where memory is not managed. */
     private long memoryBytes = FoldDbOptions.MEMORY.defaultValue().getBytes();
 
+    /** How the rows of new states are compressed. */
+    private FoldDbOptions.Compression compression = FoldDbOptions.COMPRESSION.defaultValue();
+
     /** How aggregating states add. */
     private FoldDbOptions.Adding aggregating = FoldDbOptions.AGGREGATING.defaultValue();
 
@@ -65,6 +68,7 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
         configured.memoryBytes =
                 config.getOptional(FoldDbOptions.MEMORY).map(size -> size.getBytes()).orElse(memoryBytes);
         configured.aggregating = config.getOptional(FoldDbOptions.AGGREGATING).orElse(aggregating);
+        configured.compression = config.getOptional(FoldDbOptions.COMPRESSION).orElse(compression);
         configured.isIncremental =
                 config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(isIncremental);
         configured.reportInterval =
@@ -114,6 +118,7 @@ public final class FoldDbStateBackend extends AbstractManagedMemoryStateBackend
                         options,
                         shared,
                         aggregating,
+                        compression,
                         isIncremental,
                         reportInterval)
                 .build();

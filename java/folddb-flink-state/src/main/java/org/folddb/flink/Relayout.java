@@ -45,7 +45,8 @@ final class Relayout {
     private static void move(FoldDb db, StateTable state, String spec, Change change)
             throws IOException {
         Table former = state.table();
-        Table next = db.createTable(StateTable.nextName(db), StateTable.rulesOf(spec));
+        String rules = StateTable.rulesOf(spec, StateTable.compressionOf(former));
+        Table next = db.createTable(StateTable.nextName(db), rules);
         try (Rows rows = state.rows(false)) {
             state.become(next, spec);
             while (rows.next()) {

@@ -3,6 +3,7 @@ package org.folddb.flink;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.folddb.FoldDb;
@@ -23,6 +24,7 @@ import org.folddb.Table;
  * there, and values of native folds, which have their length before them there.
  */
 final class StateTable {
+    private static final String COMPRESSION = "compression=";
     private static final String FOLD = "fold=";
     private static final String APPEND = "append:,";
 
@@ -48,16 +50,30 @@ final class StateTable {
     }
 
     /** The rules of a table with a native fold, or, without one, to which is appended. */
-    static String rulesOf(String spec) {
-        return FOLD + (spec == null ? APPEND : spec);
+    static String rulesOf(String spec, String compression) {
+        return COMPRESSION
+                + compression.toLowerCase(Locale.ROOT)
+                + "\n"
+                + FOLD
+                + (spec == null ? APPEND : spec);
     }
 
     /** The native fold of a table; null where it is appended to. */
     static String specOf(Table table) {
+        String fold = ruleOf(table, FOLD);
+        return APPEND.equals(fold) ? null : fold;
+    }
+
+    /** How the rows of a table are compressed. */
+    static String compressionOf(Table table) {
+        String compression = ruleOf(table, COMPRESSION);
+        return compression == null ? FoldDbOptions.Compression.NONE.name() : compression;
+    }
+
+    private static String ruleOf(Table table, String name) {
         for (String rule : table.rules().split("\n")) {
-            if (rule.startsWith(FOLD)) {
-                String fold = rule.substring(FOLD.length());
-                return fold.equals(APPEND) ? null : fold;
+            if (rule.startsWith(name)) {
+                return rule.substring(name.length());
             }
         }
         return null;

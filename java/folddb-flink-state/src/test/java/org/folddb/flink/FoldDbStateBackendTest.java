@@ -39,6 +39,9 @@ class FoldDbStateBackendTest extends StateBackendTestBase<FoldDbStateBackend> {
         Configuration configuration = new Configuration();
         configuration.set(FoldDbOptions.AGGREGATING, aggregating);
         configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, isIncremental);
+        configuration.set(
+                FoldDbOptions.COMPRESSION,
+                isIncremental ? FoldDbOptions.Compression.LZ4 : FoldDbOptions.Compression.NONE);
         return new FoldDbStateBackend().configure(configuration, getClass().getClassLoader());
     }
 
