@@ -253,7 +253,8 @@ pub(crate) struct ImportArgs {
     /// Once they are mended there, the same command imports this file. It must not exist yet,
     /// unless it is the one that this import began, and as that left it: then the import goes on in
     /// it. Rows with other columns than those of the first file, or of another format, are kept in
-    /// files beside it: FILE.2, FILE.3. What is committed never passes a bad row that is not there.
+    /// files beside it: `bad.2.csv` beside `bad.csv`. What is committed never passes a bad row that
+    /// is not there.
     #[arg(long, value_name = "FILE")]
     pub(crate) bad_rows: Option<PathBuf>,
     /// Stop at the first bad row
