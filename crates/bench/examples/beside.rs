@@ -1,25 +1,30 @@
 //! What a reader and a concurrent writer cost each other: for comparing two builds in turns.
 //!
 //! ```text
-//! cargo run --release -p folddb-bench --example beside -- [rounds [pause_us [batch [rows [writes_per_s]]]]]
+//! cargo run --release -p folddb-bench --example beside -- [rounds [pause_us [batch [rows [writes_per_s [loaded [memory_mb [hot]]]]]]]]
 //! ```
 //!
 //! One thread folds sums onto keys by Zipf's law: as many keys as rows (2,000,000), in `batch`es
-//! (1), at full speed or at `writes_per_s`, with 64 MB of memory. Another thread reads a key or,
-//! every eighth time, a hundred rows, and sleeps for `pause_us` (10,000) between two reads. Next to
-//! the latencies it prints what the reading thread used: its time on the processor, its waits for
-//! one, how often it slept within a read, and its page faults.
+//! (1), at full speed or at `writes_per_s`. Another thread reads a key or, every eighth time, a
+//! hundred rows, and sleeps for `pause_us` (10,000) between two reads. The store has `memory_mb`
+//! (64).
+//!
+//! With `loaded`, so many keys are in the table before, and merged; then these are the keys that
+//! are written and read. With `hot`, so many of them are read, each as often as the others.
+//!
+//! Next to the latencies it prints what the reading thread used: its time on the processor, its
+//! waits for one, how often it slept within a read, and its page faults; and how many bytes of
+//! parts were written for each write, by flushes and by merges.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use folddb::{Durability, Options, Result, Rules, Store, Table};
-use folddb_bench::generate::{UserKey, ZipfWrites};
+use folddb_bench::generate::{Chance, UserKey, ZipfWrites};
 use folddb_bench::measure::Latencies;
 
 const SELECT_EVERY: u64 = 8;
 const SELECT_ROWS: usize = 100;
-const MEMORY_BYTES: usize = 64 << 20;
 
 struct Plan {
     rounds: u64,
@@ -27,6 +32,18 @@ struct Plan {
     batch: u64,
     rows: u64,
     writes_per_s: Option<u64>,
+    /// How many keys are in the table before; 0 for none.
+    loaded: u64,
+    memory_bytes: usize,
+    /// How many keys are read, each as often; 0 for all, by Zipf's law.
+    hot: u64,
+}
+
+impl Plan {
+    /// How many keys there are to write and to read.
+    fn keys(&self) -> u64 {
+        if self.loaded > 0 { self.loaded } else { self.rows }
+    }
 }
 
 fn main() -> Result<()> {
@@ -38,20 +55,27 @@ fn main() -> Result<()> {
         batch: next(1).max(1),
         rows: next(2_000_000),
         writes_per_s: Some(next(0)).filter(|rate| *rate > 0),
+        loaded: next(0),
+        memory_bytes: (next(64) as usize) << 20,
+        hot: next(0),
     };
     let (mut gets, mut selects, mut used) = (Latencies::new(), Latencies::new(), Used::default());
     let (mut writing, mut writer_used) = (Duration::ZERO, Used::default());
+    let mut moved = 0;
     for round in 0..plan.rounds {
         let dir = tempfile::tempdir().expect("a directory");
-        let options = Options::default().memory_bytes(MEMORY_BYTES);
+        let options = Options::default().memory_bytes(plan.memory_bytes);
         let store = Store::open_or_create(dir.path(), options)?;
         let table = store.table("visits", Rules::sorted::<String, u64>().fold("sum:u64"))?;
+        load(&store, &table, plan.loaded)?;
+        let moved_before = store.stats().background.part_bytes;
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| -> Result<()> {
             let reading = scope.spawn(|| read(&table, &plan, round, &stop));
             let (took, by_writer) = write(&store, &table, &plan, round)?;
             stop.store(true, Ordering::Relaxed);
             let read = reading.join().expect("the reader lives")?;
+            moved += store.stats().background.part_bytes - moved_before;
             (writing, writer_used) = (writing + took, writer_used.and(by_writer));
             gets.absorb(&read.0);
             selects.absorb(&read.1);
@@ -69,11 +93,24 @@ fn main() -> Result<()> {
         rows / writing.as_secs_f64(),
         writer_used.running_ns as f64 / rows
     );
+    println!("parts   {:.1} bytes of them written for each write", moved as f64 / rows);
     Ok(())
 }
 
+/// Writes each key once, and waits for the merges that are due.
+fn load(store: &Store, table: &Table<String, u64>, keys: u64) -> Result<()> {
+    let mut batch = store.batch();
+    for number in 0..keys {
+        batch.fold(table, UserKey::new(number).text(), &1);
+        if number % 1000 == 999 || number + 1 == keys {
+            batch.commit(Durability::Process)?;
+        }
+    }
+    store.settle()
+}
+
 fn write(store: &Store, table: &Table<String, u64>, plan: &Plan, round: u64) -> Result<(Duration, Used)> {
-    let mut source = ZipfWrites::new(round, plan.rows);
+    let mut source = ZipfWrites::new(round, plan.keys());
     let (mut batch, started, before) = (store.batch(), Instant::now(), Used::now());
     for done in (0..plan.rows).step_by(plan.batch as usize) {
         if let Some(rate) = plan.writes_per_s {
@@ -100,11 +137,17 @@ fn read(
     round: u64,
     stop: &AtomicBool,
 ) -> Result<(Latencies, Latencies, Used)> {
-    let mut source = ZipfWrites::new(round ^ 0x7265_6164, plan.rows);
+    let mut source = ZipfWrites::new(round ^ 0x7265_6164, plan.keys());
+    let hot: Vec<u64> = (0..plan.hot).map(|_| source.next_key()).collect();
+    let mut chance = Chance::new(round);
+    let mut next_key = || match plan.hot {
+        0 => source.next_key(),
+        count => hot[chance.below(count) as usize],
+    };
     let (mut gets, mut selects, before) = (Latencies::new(), Latencies::new(), Used::now());
     let mut pauses = 0;
     for count in 1.. {
-        let key = UserKey::new(source.next_key());
+        let key = UserKey::new(next_key());
         let started = Instant::now();
         if count % SELECT_EVERY == 0 {
             for row in table.scan().from(key.text()).limit(SELECT_ROWS) {
