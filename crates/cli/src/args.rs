@@ -64,6 +64,10 @@ pub(crate) struct Globals {
     /// by a program that keeps the store open.
     #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) deletes_age_max: Option<std::time::Duration>,
+    /// Refuse writes, but not deletes, while less of the file system than this is free [default:
+    /// 64MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) disk_reserve: Option<usize>,
     /// Do not show long output screen by screen; otherwise PAGER does, or less, on a terminal
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,

@@ -154,11 +154,14 @@ impl Session {
 
     /// The options to open a store with.
     pub(crate) fn options(&self) -> Options {
-        let options = Options::default().deletes_age_max(self.globals.deletes_age_max);
-        match self.globals.memory {
-            Some(bytes) => options.memory_bytes(bytes),
-            None => options,
+        let mut options = Options::default().deletes_age_max(self.globals.deletes_age_max);
+        if let Some(bytes) = self.globals.memory {
+            options = options.memory_bytes(bytes);
         }
+        if let Some(bytes) = self.globals.disk_reserve {
+            options = options.disk_reserve_bytes(bytes as u64);
+        }
+        options
     }
 
     /// Opens a store to read it.

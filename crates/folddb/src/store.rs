@@ -43,7 +43,7 @@ use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::clock::AsOf;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::snapshots::HeldFor;
-use folddb_engine::state::{clock, log_sync};
+use folddb_engine::state::{clock, log_sync, pressure};
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is
 /// closed by [`Store::close`], or when the last clone is dropped.
@@ -189,6 +189,10 @@ impl Store {
 
     pub(crate) fn open_as(path: &Path, options: EngineOptions, mode: OpenMode) -> Result<Store> {
         let background = Arc::new(open::open(path, options.opened_as(mode))?);
+        if mode == OpenMode::Primary {
+            // Before the first write, which may come sooner than the first look of a thread.
+            pressure::check_space(&background.engine);
+        }
         let workers = Mutex::new(Workers::start(&background)?);
         Ok(Store { open: Arc::new(Open { background, workers }) })
     }
@@ -516,7 +520,9 @@ impl Store {
     }
 
     /// Closes the store: memory is flushed to runs, so that the next opening has nothing to replay.
-    /// Other clones and handles fail from now on.
+    /// Other clones and handles fail from now on. Where the disk is too full for the runs, the log
+    /// keeps what memory has, as after [`Store::close_without_flush`], and that is no error: who
+    /// took it for one would write again what is written.
     ///
     /// # Errors
     /// A failed write; everything acknowledged is still there at the next opening.
@@ -554,7 +560,7 @@ impl Open {
         }
         let flushed = match engine.options.read_only || !flush {
             true => Ok(()),
-            false => scheduler::flush_all(background), // fails with the cause if the store is poisoned
+            false => or_left_to_the_log(scheduler::flush_all(background)),
         };
         engine.health.close();
         engine.bell.ring();
@@ -577,6 +583,12 @@ impl Open {
         engine.let_go();
         flushed.and(sealed)
     }
+}
+
+/// A flush that found no space has lost nothing: the next opening replays the log. A poisoned store
+/// fails with the cause.
+fn or_left_to_the_log(flushed: Result<()>) -> Result<()> {
+    flushed.or_else(|error| if error.kind() == ErrorKind::NoSpace { Ok(()) } else { Err(error) })
 }
 
 /// Dropping flushes nothing: the log has everything. A forked child keeps the engine of its parent

@@ -382,6 +382,7 @@ impl Shell<'_> {
         session.globals.json |= outer.json;
         session.globals.memory = session.globals.memory.or(outer.memory);
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
+        session.globals.disk_reserve = session.globals.disk_reserve.or(outer.disk_reserve);
         session.globals.no_pager |= outer.no_pager;
         session.globals.zone = session.globals.zone.take().or_else(|| outer.zone.clone());
         zones::set(session.globals.zone.as_ref());
