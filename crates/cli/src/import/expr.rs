@@ -17,12 +17,12 @@ mod words;
 pub(crate) mod parse;
 pub(crate) mod split;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use jiff::tz::TimeZone;
 
-use crate::import::row::{BadRow, Slot};
-use crate::import::rows::Rows;
+use crate::import::row::{BadRow, Fields, Slot};
 use function::{Function, Kind};
 use value::{Operator, Value};
 
@@ -70,6 +70,21 @@ impl Expr {
             Expr::Call(Function::Coalesce, arguments) => arguments.iter().find_map(Expr::zone),
             Expr::Call(Function::If, arguments) => arguments.iter().skip(1).find_map(Expr::zone),
             Expr::Call(function, _) => function.zone(),
+            _ => None,
+        }
+    }
+
+    /// What it gives for every row, if it has no columns.
+    pub(crate) fn constant(&self) -> Option<Result<Value<'_>, BadRow>> {
+        self.columns().is_empty().then(|| self.value(&NoRow))
+    }
+
+    /// Such as it gives for a row, where all that it gives is of one kind.
+    pub(crate) fn sample(&self) -> Option<Value<'static>> {
+        match (self.kind(), self) {
+            (Kind::Bool, _) => Some(Value::Bool(true)),
+            (Kind::Whole, _) => Some(Value::Whole(1)),
+            (_, Expr::Call(function, _)) => function.sample(),
             _ => None,
         }
     }
@@ -144,7 +159,7 @@ impl Expr {
     }
 
     /// What the present row gives.
-    pub(crate) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+    pub(crate) fn value<'a>(&'a self, rows: &'a impl Fields) -> Result<Value<'a>, BadRow> {
         Ok(match self {
             Expr::Constant(value) => value.borrowed(),
             Expr::Column { slot: None, .. } => Value::Null,
@@ -192,7 +207,7 @@ impl Expr {
     }
 
     /// The same; a column that has a list gives its elements, and not its text.
-    fn value_or_list<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+    fn value_or_list<'a>(&'a self, rows: &'a impl Fields) -> Result<Value<'a>, BadRow> {
         match (self.value(rows)?, self) {
             (Value::Field(text), Expr::Column { slot: Some(slot), .. }) if text.starts_with('[') => {
                 Ok(rows.elements(*slot).map_or(Value::Field(text), |items| {
@@ -203,7 +218,7 @@ impl Expr {
         }
     }
 
-    fn first_of<'a>(arguments: &'a [Expr], rows: &'a Rows) -> Result<Value<'a>, BadRow> {
+    fn first_of<'a>(arguments: &'a [Expr], rows: &'a impl Fields) -> Result<Value<'a>, BadRow> {
         for argument in arguments {
             match argument.value_or_list(rows)? {
                 Value::Null => {}
@@ -217,7 +232,7 @@ impl Expr {
         operator: Operator,
         left: &'a Expr,
         right: &'a Expr,
-        rows: &'a Rows,
+        rows: &'a impl Fields,
     ) -> Result<Value<'a>, BadRow> {
         let one = left.value(rows)?;
         let done = match operator {
@@ -241,6 +256,27 @@ impl Expr {
             compared => one.compare(compared, right.value(rows)?),
         };
         done.map_err(BadRow::whole)
+    }
+}
+
+/// The row of an expression without columns.
+struct NoRow;
+
+impl Fields for NoRow {
+    fn field(&self, _: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
+        Ok(None)
+    }
+
+    fn quoted(&self, _: Slot) -> Option<&str> {
+        None
+    }
+
+    fn elements(&self, _: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
+        None::<std::iter::Empty<_>>
+    }
+
+    fn is_delimited(&self) -> bool {
+        true
     }
 }
 

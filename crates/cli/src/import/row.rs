@@ -1,5 +1,6 @@
 //! What reading a row gives: the row, or what is wrong with it.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
 use crate::failure::Failure;
@@ -80,6 +81,24 @@ impl std::fmt::Display for BadRow {
             None => f.write_str(&self.reason),
         }
     }
+}
+
+/// The fields of a row, as expressions read them.
+pub(crate) trait Fields {
+    /// The text of a column, which may be empty; none if the value is missing.
+    ///
+    /// # Errors
+    /// It is no text.
+    fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow>;
+
+    /// The text of a column of JSON that has it in quotes.
+    fn quoted(&self, slot: Slot) -> Option<&str>;
+
+    /// The texts of the elements of a column that is a list of JSON; none if it is no list.
+    fn elements(&self, slot: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>>;
+
+    /// True if fields are text, which may be JSON.
+    fn is_delimited(&self) -> bool;
 }
 
 /// The result of reading the next row.

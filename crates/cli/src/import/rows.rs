@@ -21,7 +21,7 @@ use crate::import::dialect::Dialect;
 use crate::import::header;
 use crate::import::json_rows::{Ndjson, Unseen, json_of, text_of};
 use crate::import::lines::{Lines, Pattern};
-use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read};
+use crate::import::row::{BadRow, Fields, Next, ROW_BYTES_MAX, Slot, failed_to_read};
 use crate::import::source::Source;
 use crate::import::spaced::{Begin, Words};
 use crate::import::tape::{Content, Mark, Tape};
@@ -418,44 +418,11 @@ impl Rows {
         })
     }
 
-    /// The text of a column in the present row, which may be empty; none if the value is missing.
-    pub(crate) fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
-        let text = match &self.form {
-            Form::Delimited(form) => {
-                let bytes = form.records.field(slot.0);
-                match std::str::from_utf8(bytes) {
-                    Ok(text) => Cow::Borrowed(text),
-                    Err(_) => return Err(BadRow::column(&form.columns[slot.0], "it is not UTF-8 text")),
-                }
-            }
-            Form::Ndjson(form) => match form.get(slot) {
-                None | Some(Datum::Null) => return Ok(None),
-                Some(value) => text_of(value),
-            },
-            Form::Lines(form) => match form.field(slot.0) {
-                None => return Ok(None),
-                Some(text) => Cow::Borrowed(text),
-            },
-        };
-        let is_missing = self.nulls.iter().any(|null| *null == text);
-        Ok((!is_missing).then_some(text))
-    }
-
     /// The array or object that a column of NDJSON holds in the present row, which may be the form
     /// of bytes; none if it is something else.
     pub(crate) fn nested(&self, slot: Slot) -> Option<&Datum> {
         let is_nested = |datum: &&Datum| matches!(datum, Datum::List(_) | Datum::Map(_) | Datum::Bytes(_));
         self.json(slot).filter(is_nested)
-    }
-
-    /// The texts of the elements of a list that a column of NDJSON holds in the present row; none
-    /// if it is no list.
-    pub(crate) fn elements(&self, slot: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
-        let Datum::List(items) = self.json(slot)? else { return None };
-        Some(items.iter().map(|item| match item {
-            Datum::Null => None,
-            item => Some(text_of(item)),
-        }))
     }
 
     /// The contents of a column of NDJSON in the present row; none if it is missing.
@@ -464,22 +431,6 @@ impl Rows {
             Form::Delimited(_) | Form::Lines(_) => None,
             Form::Ndjson(form) => form.get(slot),
         }
-    }
-
-    /// The text of a column of JSON that has it in quotes in the present row.
-    pub(crate) fn quoted(&self, slot: Slot) -> Option<&str> {
-        match &self.form {
-            Form::Ndjson(form) if !form.is_logfmt => match form.get(slot) {
-                Some(Datum::Text(text)) => Some(text),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// True if fields are text, which may be JSON.
-    pub(crate) fn is_delimited(&self) -> bool {
-        matches!(self.form, Form::Delimited(_) | Form::Lines(_))
     }
 
     /// The name of a column.
@@ -574,6 +525,52 @@ impl Rows {
             Form::Delimited(form) => form.records.fields().map(<[u8]>::to_vec).collect(),
             Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => vec![lines.text.clone()],
         }
+    }
+}
+
+impl Fields for Rows {
+    fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
+        let text = match &self.form {
+            Form::Delimited(form) => {
+                let bytes = form.records.field(slot.0);
+                match std::str::from_utf8(bytes) {
+                    Ok(text) => Cow::Borrowed(text),
+                    Err(_) => return Err(BadRow::column(&form.columns[slot.0], "it is not UTF-8 text")),
+                }
+            }
+            Form::Ndjson(form) => match form.get(slot) {
+                None | Some(Datum::Null) => return Ok(None),
+                Some(value) => text_of(value),
+            },
+            Form::Lines(form) => match form.field(slot.0) {
+                None => return Ok(None),
+                Some(text) => Cow::Borrowed(text),
+            },
+        };
+        let is_missing = self.nulls.iter().any(|null| *null == text);
+        Ok((!is_missing).then_some(text))
+    }
+
+    fn elements(&self, slot: Slot) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
+        let Datum::List(items) = self.json(slot)? else { return None };
+        Some(items.iter().map(|item| match item {
+            Datum::Null => None,
+            item => Some(text_of(item)),
+        }))
+    }
+
+    fn quoted(&self, slot: Slot) -> Option<&str> {
+        match &self.form {
+            Form::Ndjson(form) if !form.is_logfmt => match form.get(slot) {
+                Some(Datum::Text(text)) => Some(text),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn is_delimited(&self) -> bool {
+        matches!(self.form, Form::Delimited(_) | Form::Lines(_))
     }
 }
 

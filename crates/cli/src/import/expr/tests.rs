@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::*;
 use crate::args::InputFormat;
 use crate::import::row::Next;
-use crate::import::rows::How;
+use crate::import::rows::{How, Rows};
 use crate::import::source::Source;
 
 /// What an expression gives for a row with the columns a, b, ts, url and none; or what is wrong.

@@ -1,13 +1,13 @@
 //! What is computed for each row, and what takes it.
 
-use folddb::Datum;
+use folddb::{Datum, Fold};
 
 use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::import::expr::value::Value;
-use crate::import::expr::{Expr, parse};
-use crate::import::row::BadRow;
+use crate::import::expr::{Expr, parse, split};
+use crate::import::row::{BadRow, Fields};
 use crate::import::rows::Rows;
 use crate::import::times;
 
@@ -45,6 +45,24 @@ impl Takes {
     }
 }
 
+/// How it is known what a source gives, before a row is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It has no columns.
+    Constant,
+    /// All that it gives is of one kind, as times or truths.
+    Kind,
+}
+
+impl Known {
+    fn of(self, expr: &Expr) -> Result<Option<Value<'_>>, BadRow> {
+        match self {
+            Known::Constant => expr.constant().transpose(),
+            Known::Kind => Ok(expr.sample()),
+        }
+    }
+}
+
 /// What is computed for each row.
 pub(super) struct Computed {
     pub(super) expr: Expr,
@@ -68,6 +86,21 @@ impl Computed {
         Ok(Computed { expr, text: text.to_owned() })
     }
 
+    /// The sources of a field, whose columns are not looked for.
+    pub(super) fn unbound(sources: &[String], zone: &TimeZone) -> Result<Computed, Failure> {
+        let read = |source: &String| match split::is_expression(source) {
+            true => parse::parse(source, zone).map_err(Failure::Usage),
+            false => {
+                Ok(constant(source).unwrap_or_else(|| Expr::Column { name: source.clone(), slot: None }))
+            }
+        };
+        let expr = match sources {
+            [one] => read(one)?,
+            several => Expr::List(several.iter().map(read).collect::<Result<_, _>>()?),
+        };
+        Ok(Computed { expr, text: sources.join(", ") })
+    }
+
     pub(super) fn value<'a>(&'a self, rows: &'a Rows) -> Result<Value<'a>, BadRow> {
         self.expr.value(rows).map_err(|bad| match bad.column {
             Some(_) => bad,
@@ -77,12 +110,20 @@ impl Computed {
 
     /// Sets the datum to what the row gives; false if that is nothing.
     pub(super) fn put(&self, datum: &mut Datum, rows: &Rows, takes: &Takes) -> Result<bool, BadRow> {
-        match self.value(rows)? {
+        self.set(datum, self.value(rows)?, takes)
+    }
+
+    /// Sets the datum to this value.
+    fn set(&self, datum: &mut Datum, value: Value<'_>, takes: &Takes) -> Result<bool, BadRow> {
+        match value {
             Value::Null => Ok(false),
             // Of several sources none may be missing; an element of a list that is null is passed
             // over.
             Value::List(items) if self.is_several() && items.contains(&Value::Null) => Ok(false),
             Value::List(mut items) => {
+                if let (Some(Value::Bool(truth)), true) = (items.first(), self.is_pair_of(takes)) {
+                    items[0] = Value::Whole((*truth).into()); // a number is needed there
+                }
                 items.retain(|item| *item != Value::Null);
                 let item = |item: &Value<'_>| Datum::Text(item.text().unwrap_or_default().into_owned());
                 *datum = Datum::List(items.iter().map(item).collect());
@@ -101,6 +142,44 @@ impl Computed {
                 Ok(!text.is_empty())
             }
         }
+    }
+
+    /// Refuses a source of which it is known before a row is read that the fold can never take it.
+    pub(super) fn check_fits(&self, fold: &dyn Fold, takes: &Takes, by: Known) -> Result<(), Failure> {
+        let wrong = |cause: &str| {
+            let (text, spec) = (&self.text, fold.spec());
+            let (what, column) = match by == Known::Constant && !self.is_several() {
+                true => ("the constant ", format!(" (a column of this name: `{text}` in backquotes)")),
+                false => ("", String::new()),
+            };
+            Err(Failure::Usage(format!("in --fold: {what}`{text}` can never feed `{spec}`: {cause}{column}")))
+        };
+        let value = match self.known(takes, by) {
+            Ok(None) => return Ok(()),
+            Ok(Some(value)) => value,
+            Err(bad) => return wrong(&bad.reason),
+        };
+        let mut datum = Datum::Null;
+        match (self.set(&mut datum, value, takes), takes) {
+            (Err(bad), _) => wrong(&bad.reason),
+            (Ok(true), Takes::Fold(_)) => fold
+                .read(&datum, &mut Vec::new())
+                .or_else(|cause| wrong(&self.bad(&datum, takes, cause.message()).reason)),
+            (Ok(_), _) => Ok(()), // null gives nothing, and is no mistake
+        }
+    }
+
+    /// What is known of what it gives. Of the two sources of a fold, one that fits stands for one
+    /// of which nothing is known.
+    fn known(&self, takes: &Takes, by: Known) -> Result<Option<Value<'_>>, BadRow> {
+        let Expr::List(items) = &self.expr else { return by.of(&self.expr) };
+        let known: Vec<_> = items.iter().map(|item| by.of(item)).collect::<Result<_, _>>()?;
+        if !self.is_pair_of(takes) || known.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let fitting = [Value::Whole(0), Value::Text("".into())];
+        let items = known.into_iter().zip(fitting).map(|(known, fitting)| known.unwrap_or(fitting));
+        Ok(Some(Value::List(items.collect())))
     }
 
     /// Sets the datum to a time that the row gives as this text.
@@ -131,6 +210,11 @@ impl Computed {
         }
     }
 
+    /// Whether it is the two sources of a fold, the first of which is a number.
+    fn is_pair_of(&self, takes: &Takes) -> bool {
+        self.is_several() && matches!(takes, Takes::Fold(spec) if pair_of(spec).is_some())
+    }
+
     /// Whether it is several sources of a field.
     fn is_several(&self) -> bool {
         matches!(self.expr, Expr::List(_))
@@ -144,6 +228,20 @@ pub(super) fn pair_of(spec: &str) -> Option<(&'static str, &'static str)> {
         "top" => Some(("first the score, then the name", "top:3 = SCORE, NAME")),
         _ => None,
     }
+}
+
+/// What the fold of this spec takes.
+pub(super) fn takes_of(spec: &str, zone: &TimeZone) -> Takes {
+    match spec {
+        "min:time" | "max:time" => Takes::Time(zone.clone(), true),
+        spec => Takes::Fold(spec.to_owned()),
+    }
+}
+
+/// A number, a text in quotes, or true, false or null.
+pub(super) fn constant(source: &str) -> Option<Expr> {
+    let is_constant = source.starts_with('"') || parse::is_bare_constant(source);
+    is_constant.then(|| parse::parse(source, &TimeZone::UTC).ok()).flatten()
 }
 
 /// Refuses a constant that is also the name of a column: it would be the same for each row, where

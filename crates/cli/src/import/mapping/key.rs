@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::import::expr::value::Value;
-use crate::import::row::{BadRow, Slot};
+use crate::import::row::{BadRow, Fields, Slot};
 use crate::import::rows::Rows;
 
 use super::computed::{Computed, put_text, put_time};

@@ -16,7 +16,7 @@ use crate::import::expr::{Expr, parse};
 use crate::rules_words::check_value_type;
 use crate::zones::Zone;
 
-use super::computed;
+use super::computed::{self, Computed, Known};
 
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
@@ -55,7 +55,7 @@ impl Stated {
         };
         let (key_columns, named_keys) = key_columns(args);
         let columns = fold.as_ref().map(parse_fold).transpose()?;
-        columns.iter().try_for_each(|columns| check_sources(columns, &sources))?;
+        columns.iter().try_for_each(|columns| check_sources(columns, &sources, &zone))?;
         let read = |text: &String| parse::parse(text, &zone).map(drop).map_err(Failure::Usage);
         // What is wrong with an expression is said before a file is read.
         let is_computed = |text: &&String| split::is_expression(text) && !named_keys.contains(text);
@@ -222,7 +222,7 @@ impl Stated {
 
 /// Refuses what feeds a fold and can never be right: a constant that it does not take, or another
 /// number of sources.
-fn check_sources(columns: &Columns, sources: &[Vec<String>]) -> Result<(), Failure> {
+fn check_sources(columns: &Columns, sources: &[Vec<String>], zone: &TimeZone) -> Result<(), Failure> {
     let check = |fold: &dyn Fold, source: Option<&Source>| {
         let wrong = |wrong: String| Err(Failure::Usage(format!("in --fold: {wrong}")));
         let several = match source {
@@ -238,17 +238,21 @@ fn check_sources(columns: &Columns, sources: &[Vec<String>]) -> Result<(), Failu
                     wrong(format!("the constant `{text}` can never feed `{spec}`: {cause}{column}"))
                 });
             }
-            Some(Source::Column(name)) => split::marked(name, sources).filter(|several| several.len() > 1),
+            Some(Source::Column(name)) => split::marked(name, sources),
             None => None,
         };
-        match (several, computed::pair_of(&fold.spec())) {
-            (Some(several), Some((pair, example))) if several.len() != 2 => wrong(format!(
-                "`{}` takes two sources, {pair}, as in `{example}`, and {} are named: {}",
-                fold.spec(),
+        let (Some(several), spec) = (several, fold.spec()) else { return Ok(()) };
+        match computed::pair_of(&spec) {
+            Some((pair, example)) if several.len() > 2 => wrong(format!(
+                "`{spec}` takes two sources, {pair}, as in `{example}`, and {} are named: {}",
                 several.len(),
                 several.join(", ")
             )),
-            _ => Ok(()),
+            _ if matches!(spec.as_str(), "replace" | "first") => Ok(()), // any text is a value
+            _ => {
+                let takes = computed::takes_of(&spec, zone);
+                Computed::unbound(several, zone)?.check_fits(fold, &takes, Known::Constant)
+            }
         }
     };
     match columns {

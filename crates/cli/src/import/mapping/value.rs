@@ -5,16 +5,14 @@ use folddb::folds::{Columns, Record, Source};
 use folddb::table_rules::TableRules;
 use folddb::{Datum, DynamicRules, FoldFailure, datum};
 
-use jiff::tz::TimeZone;
-
 use crate::failure::Failure;
 use crate::import::expr::split;
 use crate::import::expr::{Expr, parse};
-use crate::import::row::{BadRow, Slot};
+use crate::import::row::{BadRow, Fields, Slot};
 use crate::import::rows::Rows;
 use crate::keys;
 
-use super::computed::{Computed, Takes, check_is_no_column, put_text, put_time};
+use super::computed::{Computed, Known, Takes, check_is_no_column, constant, put_text, put_time, takes_of};
 use super::key::is_wrapped;
 use super::stated::Stated;
 
@@ -67,8 +65,11 @@ impl ValueMap {
                     ("replace" | "first", ValueCodec::Json) => Takes::Json,
                     ("replace" | "first", ValueCodec::Time) => Takes::Time(stated.zone.clone(), false),
                     ("replace" | "first", _) => Takes::Codec,
-                    (spec, _) => takes_of(spec, stated),
+                    (spec, _) => takes_of(spec, &stated.zone),
                 };
+                if let (Feed::Computed(computed), true) = (&feed, takes.folds()) {
+                    computed.check_fits(&**fold, &takes, Known::Kind)?;
+                }
                 Ok(ValueMap::Plain { feed, takes, datum })
             }
             Columns::Record(record, sources) => match &stated.value_column {
@@ -100,7 +101,12 @@ impl ValueMap {
             fields.push((name.to_owned(), datum));
         }
         let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec()));
-        let takes = specs.map(|spec| takes_of(&spec, stated)).collect();
+        let takes: Vec<Takes> = specs.map(|spec| takes_of(&spec, &stated.zone)).collect();
+        for (index, (feed, takes)) in feeds.iter().zip(&takes).enumerate() {
+            if let (Feed::Computed(computed), Some(fold)) = (feed, record.field_fold(index)) {
+                computed.check_fits(fold, takes, Known::Kind)?;
+            }
+        }
         let constants = feeds.iter().zip(&fields).enumerate();
         let constants = constants.map(|(index, (feed, (_, datum)))| match feed {
             Feed::Literal => constant_operand(record, index, datum),
@@ -184,14 +190,6 @@ impl ValueMap {
                 Ok(true)
             }
         }
-    }
-}
-
-/// What the fold of this spec takes.
-fn takes_of(spec: &str, stated: &Stated) -> Takes {
-    match spec {
-        "min:time" | "max:time" => Takes::Time(stated.zone.clone(), true),
-        spec => Takes::Fold(spec.to_owned()),
     }
 }
 
@@ -311,12 +309,6 @@ fn pair(sources: &[String], stated: &Stated, rows: &mut Rows) -> Result<Computed
         });
     }
     Ok(Computed { expr: Expr::List(items), text: sources.join(", ") })
-}
-
-/// A number, a text in quotes, or true, false or null.
-fn constant(source: &str) -> Option<Expr> {
-    let is_constant = source.starts_with('"') || parse::is_bare_constant(source);
-    is_constant.then(|| parse::parse(source, &TimeZone::UTC).ok()).flatten()
 }
 
 fn no_source(spec: &str) -> String {
