@@ -266,6 +266,12 @@ pub(crate) struct ImportArgs {
     /// Count files again that are in already
     #[arg(long)]
     pub(crate) again: bool,
+    /// The files are whole: a last row that is not counts as it is
+    ///
+    /// Without it, the last row of a file is read again when the file has grown, if it is bad and
+    /// its line has no end, or if a quote in it does not close.
+    #[arg(long)]
+    pub(crate) complete: bool,
     /// Read on as the file grows, and go on with the one that comes in its place, until Ctrl-C; of
     /// several files, the last
     ///

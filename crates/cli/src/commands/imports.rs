@@ -51,7 +51,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
 fn row(table: &str, entry: &Entry) -> Vec<Datum> {
     let text = |text: &str| Datum::Text(text.to_owned());
     let state = match entry.done {
-        true if entry.is_open => "whole, but for its last line".to_owned(),
+        true if entry.is_open => "up to a last row that is not whole".to_owned(),
         true => "whole".to_owned(),
         false => format!("broken off at row {}", human::count(entry.read + entry.skip)),
     };

@@ -12,6 +12,11 @@
 //! one was meant to open a field. Then the record is bad, and reading continues at the line after
 //! the one on which the quote opened: nothing after that line is taken for a part of the row.
 //!
+//! Where a file that may grow ends inside a quote, nothing is decided: what follows may be lines of
+//! a field that closes later, or rows behind a stray quote. So the record has all that is left
+//! ([`Found::LeftOpen`]), and reading goes on at its beginning when there is more. A longer file
+//! decides it, once at the latest where the record is too long.
+//!
 //! Two stray quotes make a valid field of the lines between them. A field of many lines is taken,
 //! and noted.
 //!
@@ -42,6 +47,9 @@ pub(crate) enum Found {
     /// The last field of the record begins with a quote that does not close. The field is the rest
     /// of that line.
     OpenQuote,
+    /// The text, which may grow, ends inside the quote with which the last field of the record
+    /// begins. The field is the rest of its line, and what follows is left: there are no more.
+    LeftOpen,
     /// The record is too long; its line is skipped.
     TooLong,
     /// There are no more.
@@ -68,10 +76,12 @@ enum FieldEnd {
     Delimiter,
     /// The end of the record, which is there, or the end of the text.
     Record,
-    /// Its quote does not close: its place, and its line relative to that of the record.
+    /// Its quote does not close: its place, its line relative to that of the record, and whether
+    /// the text ended before that was known.
     OpenQuote {
         at: usize,
         lines: u64,
+        is_undecided: bool,
     },
     TooLong,
 }
@@ -92,6 +102,8 @@ pub(crate) struct Records {
     dialect: Dialect,
     /// Longest record, in bytes.
     bytes_max: usize,
+    /// More may follow the end of the text later.
+    may_grow: bool,
     /// The text read so far; everything before `begin` is processed.
     text: Vec<u8>,
     /// Where the next record begins, or the text between it and the last.
@@ -126,10 +138,8 @@ pub(crate) struct Records {
     /// How long the present record is, which ends at `begin`, and the line on which it begins.
     record_bytes: usize,
     begin_line: u64,
-    /// Whether a quote did not close in the present record, and whether one did not before: what
-    /// follows may be in it.
-    opens_quote: bool,
-    is_behind_quote: bool,
+    /// The text ends inside a quote of the present record.
+    is_left_open: bool,
     /// What is before the last line, and its number, if it is a comment without an end.
     passed_open: Option<(Content, u64)>,
     /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
@@ -143,6 +153,7 @@ impl Records {
             reader,
             dialect,
             bytes_max,
+            may_grow: false,
             text: Vec::new(),
             begin: 0,
             marks: Marks::of(dialect),
@@ -162,8 +173,7 @@ impl Records {
             record_lines: 0,
             record_bytes: 0,
             begin_line: 1,
-            opens_quote: false,
-            is_behind_quote: false,
+            is_left_open: false,
             passed_open: None,
             span: None,
         }
@@ -175,6 +185,11 @@ impl Records {
         let reader: Box<dyn BufRead> = if is_last { Box::new(io::empty()) } else { Box::new(NoneYet) };
         let records = Records::new(reader, dialect, bytes_max);
         Records { text, is_begun: true, is_ended: is_last, ..records }
+    }
+
+    /// The same, of a text that may grow after its end.
+    pub(crate) fn that_may_grow(self, may_grow: bool) -> Records {
+        Records { may_grow, ..self }
     }
 
     /// The records of what follows so many lines, by the same delimiter.
@@ -256,12 +271,12 @@ impl Records {
     }
 
     /// What is before the present record, and the line there, if all ends within the last line of
-    /// the record. None behind a quote that does not close: the record may be a part of its field.
+    /// the record, or inside a quote of it.
     pub(crate) fn before_open(&self) -> Option<(Content, u64)> {
-        let ends_open = self.text.last().is_some_and(|&byte| !is_line_end(byte));
+        let ends_open = self.is_left_open || self.text.last().is_some_and(|&byte| !is_line_end(byte));
         let start = self.begin.checked_sub(self.record_bytes)?;
         let is_last = self.is_ended && self.begin == self.text.len();
-        if !is_last || !ends_open || self.is_behind_quote || start < self.taped {
+        if !is_last || !ends_open || start < self.taped {
             return None;
         }
         let mut tape = self.tape.clone();
@@ -331,9 +346,12 @@ impl Records {
                     self.passes_line = true;
                     return Ok(self.end_record(at, lines, Found::TooLong));
                 }
-                FieldEnd::OpenQuote { at, lines } => {
-                    let end = at + self.field.len();
-                    let found = self.end_record(end, lines, Found::OpenQuote);
+                FieldEnd::OpenQuote { at, lines, is_undecided } => {
+                    let (end, found) = match is_undecided && self.may_grow {
+                        true => (self.text.len() - self.begin, Found::LeftOpen),
+                        false => (at + self.field.len(), Found::OpenQuote),
+                    };
+                    let found = self.end_record(end, lines, found);
                     (self.record_line, self.record_lines) = (self.line, 0);
                     self.passes_line = self.begin == self.text.len();
                     return Ok(found);
@@ -346,7 +364,7 @@ impl Records {
     fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
         (self.record_line, self.record_lines) = (self.line, lines);
         (self.record_bytes, self.begin_line) = (at, self.line);
-        self.is_behind_quote |= std::mem::replace(&mut self.opens_quote, found == Found::OpenQuote);
+        self.is_left_open = found == Found::LeftOpen;
         self.begin += at;
         self.line += lines;
         self.after_return = false;
@@ -431,7 +449,8 @@ impl Records {
         let is_closed = self.take_quoted(at, lines, quote)?;
         if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
             self.put_line(opened_at);
-            return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines });
+            let is_undecided = !is_closed && self.is_ended;
+            return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines, is_undecided });
         }
         let span = Span { line: self.line + opened_lines, lines: *lines - opened_lines + 1 };
         if span.lines > FIELD_LINES_MAX {
@@ -534,7 +553,7 @@ impl Records {
         self.passes_line = true;
         self.pass_line()?;
         let is_last = self.is_ended && self.begin == self.text.len();
-        self.passed_open = before.filter(|_| is_last && !self.is_behind_quote && !self.opens_quote);
+        self.passed_open = before.filter(|_| is_last);
         Ok(())
     }
 

@@ -32,9 +32,9 @@ impl Delimited {
         reader: Box<dyn BufRead>,
         dialect: Dialect,
         header: bool,
-        name: &str,
+        (name, may_grow): (&str, bool),
     ) -> Result<Delimited, Failure> {
-        let records = Records::new(reader, dialect, ROW_BYTES_MAX);
+        let records = Records::new(reader, dialect, ROW_BYTES_MAX).that_may_grow(may_grow);
         let (columns, pending, notes) = (Vec::new(), VecDeque::new(), Vec::new());
         let mut form = Delimited { records, columns, pending, is_pending: false, spans: None, notes };
         let failed = |error| failed_to_read(name, &error);
@@ -46,7 +46,7 @@ impl Delimited {
                         "{name} is empty: it has no line that names its columns"
                     )));
                 }
-                Found::OpenQuote | Found::TooLong => {
+                Found::OpenQuote | Found::LeftOpen | Found::TooLong => {
                     let line = form.records.record_line;
                     let wrong = wrong_record(found, 0, &[]);
                     return Err(Failure::Refused(format!(
@@ -129,10 +129,11 @@ fn wrong_record(found: Found, has: usize, columns: &[String]) -> BadRow {
         return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
     }
     let reason = "a quote opens here and does not close";
-    match columns.get(has.saturating_sub(1)) {
+    let bad = match columns.get(has.saturating_sub(1)) {
         Some(column) => BadRow::column(column, reason),
         None => BadRow::whole(reason),
-    }
+    };
+    BadRow { is_left_open: found == Found::LeftOpen, ..bad }
 }
 
 /// The names of columns. One that stands twice is numbered.

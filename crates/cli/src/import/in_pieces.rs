@@ -146,7 +146,9 @@ impl Files for Opened<'_, '_, '_> {
                 Ok(Cut::Wait) => return Fed::Wait,
                 Ok(Cut::NoLine) => return Fed::ByOne,
                 Ok(Cut::End) => self.cutting = None,
-                Err(error) => return Fed::Broken(Arc::clone(&cutting.template), error),
+                Err(error) => {
+                    return Fed::Broken(Arc::clone(&cutting.template), cutting.lines, error);
+                }
             }
         }
     }
@@ -284,11 +286,18 @@ impl Opened<'_, '_, '_> {
         open.lines = rest.lines;
         let lines = done.is_none().then_some(rest.lines);
         if let Some(mut done) = done {
-            done.lines = rest.lines;
-            let (before, content) = (Box::new(rest.tape.clone()), rest.tape.content());
-            let piece = Piece { text: Vec::new(), begins: false, is_last: false, before, content };
+            // Where the file ends with the last of them, so that it is read again, nothing follows.
+            let end = done.before_open();
+            done.lines = end.map_or(rest.lines, |mark| template.lines_before(&mark));
+            let content = end.map_or_else(|| rest.tape.content(), |mark| mark.content);
+            let (before, is_last) = (Box::new(rest.tape.clone()), end.is_some());
+            let piece = Piece { text: Vec::new(), begins: false, is_last, before, content };
+            self.note_ahead(&piece);
             let (template, done) = (Arc::clone(&template), Some(done));
             self.ready = Some(Box::new(Job { piece, file, lines: Some(0), template, done }));
+            if is_last {
+                return Ok(());
+            }
         }
         self.cutting = Some(Cutting { pieces: Pieces::of(rest), file, lines, template, bytes_read });
         Ok(())
@@ -310,13 +319,18 @@ impl Opened<'_, '_, '_> {
     fn job(&mut self, piece: Piece) -> Fed {
         let Some(cutting) = &mut self.cutting else { return Fed::End };
         let (file, lines, template) = (cutting.file, cutting.lines.take(), Arc::clone(&cutting.template));
+        self.note_ahead(&piece);
+        Fed::Job(Box::new(Job { piece, file, lines, template, done: None }))
+    }
+
+    /// Notes that the file that was opened last is cut, if this is its last piece: others may be the
+    /// same file.
+    fn note_ahead(&mut self, piece: &Piece) {
         let entry = self.in_flight.back().and_then(|open| open.entry.as_ref());
         if let (true, Some(entry)) = (piece.is_last, entry) {
-            // Others may be the same file.
             self.ahead.push((entry.number, self.import.known.get(entry.number).cloned()));
             self.import.known.put(Entry { content: piece.content, done: true, ..entry.clone() });
         }
-        Fed::Job(Box::new(Job { piece, file, lines, template, done: None }))
     }
 
     /// Refuses rows of which too many are bad, or that do not have what is asked for.

@@ -139,8 +139,8 @@ pub(crate) enum Fed {
     Settle,
     /// The present file cannot be read in pieces from here on.
     ByOne,
-    /// It cannot be read on.
-    Broken(Arc<Template>, io::Error),
+    /// It cannot be read on; and how many lines are before that place, if nothing of it was cut.
+    Broken(Arc<Template>, Option<u64>, io::Error),
     /// The next one cannot be opened.
     Failed(Failure),
     /// There are no more.
@@ -216,7 +216,8 @@ pub(crate) struct Done {
     empty: u64,
     unwanted: u64,
     bad: Vec<Bad>,
-    /// The place before the last line, if nothing of that is in, and it has no end.
+    /// The place before the last line, if nothing of that is in, and it has no end; or before the
+    /// last row, if the text ends inside a quote of it.
     before_open: Option<(Mark, OpenLine)>,
     pub(crate) seen: Seen,
     /// How much of its text are rows, and how many lines.
@@ -225,6 +226,13 @@ pub(crate) struct Done {
     text: Vec<u8>,
     /// It could not be read: one by one the error is found where it is.
     failed: bool,
+}
+
+impl Done {
+    /// The place before a last row, or line, that is read again when the file has grown.
+    pub(crate) fn before_open(&self) -> Option<Mark> {
+        self.before_open.map(|(mark, _)| mark)
+    }
 }
 
 /// Reads rows, up to the end of what is there or to where it is enough. They are folded into what
@@ -278,7 +286,7 @@ pub(crate) fn read_rows(
             Err(bad) => {
                 let raw = if way.keeps_raw { rows.raw() } else { Vec::new() };
                 done.before_open = rows.before_open().map(|mark| (mark, OpenLine::Bad));
-                let bad = if done.before_open.is_some() { bad.on_open_line() } else { bad };
+                let bad = if done.before_open.is_some() { bad.at_open_end() } else { bad };
                 done.bad.push((rows.line(), raw, bad));
             }
         }
@@ -459,8 +467,8 @@ impl<F: Files> Order<'_, F> {
             match self.stop.take() {
                 None | Some(Fed::Job(_) | Fed::Wait | Fed::Settle) => {}
                 Some(Fed::ByOne) => return Ok(Taken::ByOne),
-                Some(Fed::Broken(template, error)) => {
-                    self.files.broken(template.failed(self.lines, &error))?;
+                Some(Fed::Broken(template, lines, error)) => {
+                    self.files.broken(template.failed(lines.unwrap_or(self.lines), &error))?;
                 }
                 Some(Fed::Failed(failure)) => return Err(failure),
                 Some(Fed::End) => return Ok(Taken::All),
@@ -647,7 +655,7 @@ impl<F: Files> Order<'_, F> {
             text.extend_from_slice(&sent.kept);
         }
         let failed = match self.stop {
-            Some(Fed::Broken(_, error)) => Some(error),
+            Some(Fed::Broken(_, _, error)) => Some(error),
             _ => None,
         };
         Ok(Left { text, lines: self.kept_lines, failed })

@@ -86,9 +86,9 @@ impl OpenFile {
             nulls: &args.null,
         };
         let mut source = source.of_rows();
-        let (inode, packed, may_grow) = (source.inode, source.packed.take(), source.may_grow);
-        let mut rows = Rows::open(source, &how)?;
-        rows.may_grow = may_grow;
+        source.may_grow &= !args.complete;
+        let (inode, packed) = (source.inode, source.packed.take());
+        let rows = Rows::open(source, &how)?;
         let words = rows.words().map(<[String]>::to_vec);
         let form = Form { format, delimiter: rows.delimiter(), quote, header: rows.has_header(), words };
         Ok(OpenFile { rows, inode, form, packed, bytes_read })
@@ -270,6 +270,11 @@ impl Import<'_> {
             Some(disk) if !self.args.again => self.known.find(name, disk, follows)?,
             _ => Known::New,
         };
+        let known = match known {
+            // What was left at its end is to count as it is.
+            Known::In(entry) if entry.is_open && self.args.complete => Known::UpTo(entry),
+            known => known,
+        };
         Ok(Looked { disk, known })
     }
 
@@ -366,9 +371,9 @@ impl Import<'_> {
             let is_in =
                 |entry: &&Entry| entry.done && !entry.is_open && entry.content.bytes == entry.disk.bytes;
             let Some(entry) = self.known.get(before.number).filter(is_in) else { continue };
-            let may_grow = |source: Source| source.may_grow;
-            if !source::open(&before.file, Said::Format).is_ok_and(may_grow) {
-                continue; // it has no lines, as it is
+            let has_lines = |source: Source| source.may_grow && !source.is_packed && !source.is_array;
+            if !source::open(&before.file, Said::Format).is_ok_and(has_lines) {
+                continue;
             }
             if identity::ends_line(&before.file, entry).is_ok_and(|ends| !ends) {
                 self.totals.open_ended.push(before.file.clone());
@@ -623,7 +628,7 @@ impl Import<'_> {
         let raw = self.raw(rows);
         self.before_open = rows.before_open().filter(|_| !self.args.strict).map(|mark| (mark, true));
         match self.before_open {
-            Some(_) => self.bad.count(rows.line(), bad.on_open_line()),
+            Some(_) => self.bad.count(rows.line(), bad.at_open_end()),
             None => self.bad.add((self.counts.read, rows.line()), &raw.unwrap_or_default(), bad)?,
         }
         if self.args.strict { Err(Failure::Reported(ExitCode::Refused)) } else { Ok(()) }

@@ -39,12 +39,20 @@ pub(crate) struct BadRow {
     pub(crate) reason: String,
     /// How many lines later it ends, if a quoted field has taken it there.
     pub(crate) lines_later: u64,
+    /// The file, which may grow, ends inside a quote of it.
+    pub(crate) is_left_open: bool,
 }
 
 impl BadRow {
     /// A row that is bad as a whole.
     pub(crate) fn whole(reason: impl Into<String>) -> BadRow {
-        BadRow { column: None, is_computed: false, reason: reason.into(), lines_later: 0 }
+        BadRow {
+            column: None,
+            is_computed: false,
+            reason: reason.into(),
+            lines_later: 0,
+            is_left_open: false,
+        }
     }
 
     /// A row with a bad column.
@@ -57,9 +65,15 @@ impl BadRow {
         BadRow { is_computed: true, ..BadRow::column(text, reason) }
     }
 
-    /// The same, on a last line that has no end.
-    pub(crate) fn on_open_line(mut self) -> BadRow {
-        self.reason.push_str(" (its line has no end: it is read again when the file has grown)");
+    /// The same, with which a file ends that may grow: its last line has no end, or a quote of it.
+    pub(crate) fn at_open_end(mut self) -> BadRow {
+        self.reason.push_str(match self.is_left_open {
+            true => {
+                " (the file ends inside it: nothing from here on is in, and all of that is read again when the file \
+                 has grown; if it is whole: --complete)"
+            }
+            false => " (its line has no end: it is read again when the file has grown)",
+        });
         self
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Rows {
     /// Texts that mean a missing value.
     nulls: Vec<String>,
     /// It is a file that may grow, and that is not followed.
-    pub(crate) may_grow: bool,
+    may_grow: bool,
     /// The line on which the present row begins, from 1.
     line: u64,
     /// The first line names the columns; and if that was found out, how.
@@ -167,7 +167,7 @@ impl Rows {
         let dialect = Dialect { delimiter, quote: how.quote, comment: how.comment };
         let header = Header::of(how, &mut source, dialect, &mut notes)?;
         let begin = Begin::of(&source.head()?);
-        let Source { reader, name, .. } = source;
+        let Source { reader, name, may_grow, .. } = source;
         let lines = |reader, pattern| {
             Form::Lines(Lines::new(reader, pattern, ROW_BYTES_MAX).without_comments(how.comment))
         };
@@ -177,7 +177,7 @@ impl Rows {
         let form = match (how.pattern, how.format) {
             (Some(text), _) => lines(reader, Pattern::given(text)?),
             (None, InputFormat::Csv | InputFormat::Tsv) => {
-                let mut form = Delimited::open(reader, dialect, header == Header::Yes, &name)?;
+                let mut form = Delimited::open(reader, dialect, header == Header::Yes, (&name, may_grow))?;
                 notes.splice(0..0, std::mem::take(&mut form.notes));
                 Form::Delimited(form)
             }
@@ -204,7 +204,7 @@ impl Rows {
                 Form::Ndjson(form)
             }
         };
-        let (nulls, may_grow) = (how.nulls.to_vec(), false);
+        let nulls = how.nulls.to_vec();
         Ok(Rows { source_name: name, nulls, may_grow, line, header, notes, form })
     }
 
@@ -356,11 +356,12 @@ impl Rows {
         }
     }
 
-    /// The place before the present row, if a file that may grow ends within the line of the row.
+    /// The place before the present row, if a file that may grow ends within the line of the row,
+    /// or inside a quote of it.
     pub(crate) fn before_open(&self) -> Option<Mark> {
         match &self.form {
             _ if !self.may_grow => None,
-            Form::Delimited(form) if form.is_pending => None,
+            Form::Delimited(form) if form.is_pending && !form.pending.is_empty() => None,
             Form::Delimited(form) => form.records.before_open().map(|(content, line)| Mark { content, line }),
             Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => {
                 lines.before_open.map(|content| Mark { content, line: self.line - 1 })
@@ -394,7 +395,10 @@ impl Rows {
         };
         let name = &self.source_name;
         let passed = passed.map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
-        self.line = mark.line;
+        self.line = match &self.form {
+            Form::Delimited(_) => mark.line.saturating_sub(1), // that is the line of the next row
+            Form::Ndjson(_) | Form::Lines(_) => mark.line,
+        };
         Ok(passed && self.mark().is_some_and(|here| here.content == mark.content))
     }
 
@@ -597,7 +601,8 @@ impl Template {
     pub(crate) fn rows(&self, text: Vec<u8>, begins: bool, is_last: bool) -> Rows {
         let mut form = match &self.form {
             TemplateForm::Delimited { dialect, columns } => Form::Delimited(Delimited {
-                records: Records::of_text(text, is_last, *dialect, ROW_BYTES_MAX),
+                records: Records::of_text(text, is_last, *dialect, ROW_BYTES_MAX)
+                    .that_may_grow(self.may_grow),
                 columns: columns.clone(),
                 pending: VecDeque::new(),
                 is_pending: false,

@@ -60,7 +60,7 @@ pub(crate) struct Source {
     pub(crate) is_packed: bool,
     /// They are elements of a JSON array.
     pub(crate) is_array: bool,
-    /// Its lines are those of a file, which may grow, and is not followed.
+    /// It is a file that is not followed, and may be longer the next time.
     pub(crate) may_grow: bool,
     /// How its rows are read, if it has bad rows that were kept.
     pub(crate) kept: Option<Form>,
@@ -212,7 +212,7 @@ pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
     let file = Arc::new(file);
     let mut source = unpack(Box::new(Whole::of(&file)), path, Some(facts.len()), said)?;
     source.inode = Some(Inode::of(&facts));
-    source.may_grow = !source.is_packed && !source.is_array;
+    source.may_grow = true;
     source.packed = source.is_packed.then(|| Packed { file, name: path.to_owned() });
     Ok(source)
 }

@@ -309,7 +309,8 @@ fn is_of_objects(rest: &[u8]) -> bool {
     rest.starts_with(b"{") || rest == b"]"
 }
 
-/// The elements of a JSON array, each on a line of its own.
+/// The elements of a JSON array, each on a line of its own. Blanks around them are left out: they
+/// move when a file is written anew with more elements, whose content would not begin as before.
 struct Elements {
     content: Box<dyn BufRead>,
     depth: u64,
@@ -321,54 +322,63 @@ struct Elements {
 
 impl Read for Elements {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.content.fill_buf()?;
-        let len = read.len().min(buffer.len());
-        if len == 0 {
-            let is_cut = !self.is_ended && !buffer.is_empty();
-            return if is_cut {
-                Err(io::Error::other("the JSON array does not end: the file is cut off"))
-            } else {
-                Ok(0)
-            };
+        loop {
+            let read = self.content.fill_buf()?;
+            let len = read.len().min(buffer.len());
+            if len == 0 {
+                let is_cut = !self.is_ended && !buffer.is_empty();
+                return if is_cut {
+                    Err(io::Error::other("the JSON array does not end: the file is cut off"))
+                } else {
+                    Ok(0)
+                };
+            }
+            buffer[..len].copy_from_slice(&read[..len]);
+            self.content.consume(len);
+            let mut given = 0;
+            for at in 0..len {
+                if let Some(byte) = self.lined(buffer[at]) {
+                    buffer[given] = byte;
+                    given += 1;
+                }
+            }
+            if given > 0 {
+                return Ok(given);
+            }
         }
-        buffer[..len].copy_from_slice(&read[..len]);
-        self.content.consume(len);
-        for byte in &mut buffer[..len] {
-            *byte = self.lined(*byte);
-        }
-        Ok(len)
     }
 }
 
 impl Elements {
     /// What stands for a byte: brackets and commas of the array are line ends, and its own line
-    /// ends are none.
-    fn lined(&mut self, byte: u8) -> u8 {
+    /// ends are none. Nothing stands for blanks outside of elements.
+    fn lined(&mut self, byte: u8) -> Option<u8> {
         if self.in_text {
             self.in_text = self.is_escaped || byte != b'"';
             self.is_escaped = !self.is_escaped && byte == b'\\';
-            return byte;
+            return Some(byte);
         }
         match byte {
             b'"' => self.in_text = true,
             b'[' | b'{' => {
                 self.depth += 1;
                 if self.depth == 1 {
-                    return b' ';
+                    return Some(b' ');
                 }
             }
             b']' | b'}' => {
                 self.depth = self.depth.saturating_sub(1);
                 if self.depth == 0 {
                     self.is_ended = true;
-                    return b'\n';
+                    return Some(b'\n');
                 }
             }
-            b',' if self.depth == 1 => return b'\n',
-            b'\n' | b'\r' => return b' ',
+            b',' if self.depth == 1 => return Some(b'\n'),
+            b' ' | b'\t' | b'\n' | b'\r' if self.depth < 2 => return None,
+            b'\n' | b'\r' => return Some(b' '),
             _ => {}
         }
-        byte
+        Some(byte)
     }
 }
 

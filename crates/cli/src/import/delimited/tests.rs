@@ -36,12 +36,14 @@ fn told_by(mut records: Records) -> Vec<Told> {
         match records.advance() {
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
             Ok(Found::End) => return told,
-            Ok(found) => {
-                let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
-                told.push((records.record_line, found, records.fields().map(text).collect()));
-            }
+            Ok(found) => told.push(told_of(&records, found)),
         }
     }
+}
+
+fn told_of(records: &Records, found: Found) -> Told {
+    let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+    (records.record_line, found, records.fields().map(text).collect())
 }
 
 fn read(text: &str) -> Vec<Told> {
@@ -218,6 +220,35 @@ proptest! {
         prop_assert_eq!(&told[at + 1..], &tagged(&after, at + 1)[..]);
     }
 
+    /// Cut behind any line, and gone on with where it says, a text has the rows that it has at once.
+    #[test]
+    fn a_text_that_grows_by_lines_has_the_rows_of_the_whole(
+        lines in prop::collection::vec("[ab,,\" ]{0,6}", 0..10), cut in 0usize..10,
+    ) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let cut: usize = lines.iter().take(cut).map(|line| line.len() + 1).sum();
+        let of_text = |text: &str, may_grow| {
+            Records::of_text(text.as_bytes().to_vec(), true, Dialect::of(b','), 1 << 20).that_may_grow(may_grow)
+        };
+        let (mut records, mut told, mut at) = (of_text(&text[..cut], true), Vec::new(), (cut, 0));
+        loop {
+            match records.advance().unwrap() {
+                Found::End => break,
+                Found::LeftOpen => {
+                    let (content, line) = records.before_open().unwrap();
+                    at = (content.bytes as usize, line - 1);
+                }
+                found => told.push(told_of(&records, found)),
+            }
+        }
+        if at.0 == cut {
+            at.1 = records.processed_lines();
+        }
+        let after = told_by(of_text(&text[at.0..], false)).into_iter();
+        told.extend(after.map(|(line, found, fields)| (line + at.1, found, fields)));
+        prop_assert_eq!(told, told_by(of_text(&text, false)));
+    }
+
     #[test]
     fn no_text_panics(text in "[ab,\"\n\r ]{0,40}", bytes in 1usize..40, bytes_max in 1usize..50) {
         read_by(&text, bytes, bytes_max);
@@ -231,11 +262,15 @@ fn what_is_before_a_record_without_an_end_is_known() {
         ("a,b\n\n1,\"x", Some(5), 3),
         ("a,b\n\"1\n2\",3", Some(4), 2),
         ("a,b\n1,2\n", None, 0),
-        ("a,b\n1,\"x\ny", None, 0),
+        ("a,b\n1,\"x\ny", Some(4), 2),
+        ("a,b\n1,\"x\ny\n\n", Some(4), 2),
+        ("a,b\n\"1\n\",\"x\ny\n", Some(4), 2),
+        ("a,b\n1,\"x\ny\"z\n", None, 0), // the next quote says that this one is stray
         ("a,b\n1,2\r", None, 0),
         ("a", Some(0), 1),
     ] {
-        let mut records = Records::new(Box::new(Cursor::new(text.to_owned())), Dialect::of(b','), 1000);
+        let records = Records::new(Box::new(Cursor::new(text.to_owned())), Dialect::of(b','), 1000);
+        let mut records = records.that_may_grow(true);
         let mut before = None;
         while records.advance().unwrap() != Found::End {
             before = records.before_open();
