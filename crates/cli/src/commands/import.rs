@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let mut names = files::named(&args.files)?;
+    let mut names = files::named(&args.files, &args.store)?;
     check_follow(args, &names)?;
     check_aside(args, &names)?;
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// The files of a command line. `-` is stdin.
-pub(crate) fn named(words: &[String]) -> Result<Vec<String>, Failure> {
-    let mut files = Vec::new();
+/// The files of a command line. `-` is stdin. Those of the store that takes their rows are none of
+/// a directory in which it is.
+pub(crate) fn named(words: &[String], store: &Path) -> Result<Vec<String>, Failure> {
+    let (mut files, but) = (Vec::new(), store.canonicalize().ok());
     for word in words {
-        add(word, &mut files)?;
+        add(word, but.as_slice(), &mut files)?;
     }
     let mut unique: Vec<String> = Vec::with_capacity(files.len());
     let mut seen = std::collections::HashSet::new();
@@ -25,14 +26,14 @@ pub(crate) fn named(words: &[String]) -> Result<Vec<String>, Failure> {
     Ok(unique)
 }
 
-fn add(word: &str, files: &mut Vec<String>) -> Result<(), Failure> {
+fn add(word: &str, but: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
     if word == "-" {
         files.push(word.to_owned());
         return Ok(());
     }
     let path = Path::new(word);
     match fs::metadata(path) {
-        Ok(facts) if facts.is_dir() => below(path, &[], files),
+        Ok(facts) if facts.is_dir() => below(path, but, files),
         Ok(_) => {
             files.push(word.to_owned());
             Ok(())
@@ -44,10 +45,11 @@ fn add(word: &str, files: &mut Vec<String>) -> Result<(), Failure> {
 
 /// The files below a directory, by the order of their paths. Hidden ones are left out, and what is
 /// no file: nobody may ever write to a pipe. What cannot be looked at is among them, so that it is
-/// named when its turn comes. A directory within itself, by a link, is read once.
-fn below(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
+/// named when its turn comes. Directories that are read already are left out: one may be within
+/// itself, by a link.
+fn below(dir: &Path, but: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("read", &dir.display().to_string(), &error);
-    let above = [above, &[dir.canonicalize().map_err(failed)?]].concat();
+    let but = [but, &[dir.canonicalize().map_err(failed)?]].concat();
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -64,8 +66,8 @@ fn below(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), F
             _ => false,
         };
         match (is_dir, path.to_str()) {
-            (true, _) if path.canonicalize().is_ok_and(|path| above.contains(&path)) => {}
-            (true, _) => below_or_empty(&path, &above, files)?,
+            (true, _) if path.canonicalize().is_ok_and(|path| but.contains(&path)) => {}
+            (true, _) => below_or_empty(&path, &but, files)?,
             (false, Some(name)) => files.push(name.to_owned()),
             (false, None) => {
                 let message = format!("the name of {} is not UTF-8 text: rename the file", path.display());
@@ -79,8 +81,8 @@ fn below(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), F
     }
 }
 
-fn below_or_empty(dir: &Path, above: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
-    match below(dir, above, files) {
+fn below_or_empty(dir: &Path, but: &[PathBuf], files: &mut Vec<String>) -> Result<(), Failure> {
+    match below(dir, but, files) {
         Err(Failure::NoFile(_)) => Ok(()),
         other => other,
     }
