@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -369,6 +369,20 @@ fn half_a_line_is_read_again_by_who_goes_on() {
             "{name}"
         );
     }
+}
+
+/// A stray quote looks as if nothing came: it is said that what follows waits for its end.
+#[test]
+fn a_quote_that_stays_open_is_told() {
+    let place = Place::new();
+    place.write("rows.csv", "k,n\na,1\n\"b,2\nc,3\n");
+    let import = ["import", "s", "t", "rows.csv", "--create", "--key=k", "--fold=sum:u64 = n", "--follow"];
+    let mut child = place.command(&import).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let mut said = BufReader::new(child.stderr.take().expect("what it says")).lines();
+    let _follower = Follower(Some(child));
+    let line = said.next().expect("it says so").expect("text");
+    assert!(line.contains("rows.csv line 3: a quote opens here and has not closed yet"), "{line}");
+    assert_eq!(place.done(&["count", "s", "t"]).trim(), "1");
 }
 
 #[test]

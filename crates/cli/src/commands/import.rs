@@ -25,7 +25,7 @@ use crate::import::ledger::{self, Entry};
 use crate::import::lines::Pattern;
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::parallel;
-use crate::import::reading::{Import, OpenFile, said};
+use crate::import::reading::{Import, OpenFile, Waits, said};
 use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
 use crate::import::source::{self, Source};
@@ -78,6 +78,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         before_open: None,
         is_broken: false,
         is_misfit: false,
+        waits: Waits::default(),
         bar,
     };
     let ended = read_all(&mut import, &mut sink, &names, first).and_then(|()| import.check_fits());

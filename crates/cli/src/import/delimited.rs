@@ -140,6 +140,8 @@ pub(crate) struct Records {
     begin_line: u64,
     /// The text ends inside a quote of the present record.
     is_left_open: bool,
+    /// The line of a quote behind which lines have come, and not its end yet.
+    pub(crate) open_quote: Option<u64>,
     /// What is before the last line, and its number, if it is a comment without an end.
     passed_open: Option<(Content, u64)>,
     /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
@@ -174,6 +176,7 @@ impl Records {
             record_bytes: 0,
             begin_line: 1,
             is_left_open: false,
+            open_quote: None,
             passed_open: None,
             span: None,
         }
@@ -446,7 +449,10 @@ impl Records {
         };
         let (opened_at, opened_lines) = (*at, *lines);
         *at += 1;
-        let is_closed = self.take_quoted(at, lines, quote)?;
+        let taken = self.take_quoted(at, lines, quote);
+        let waits = taken.is_err() && *lines > opened_lines;
+        self.open_quote = waits.then_some(self.line + opened_lines);
+        let is_closed = taken?;
         if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
             self.put_line(opened_at);
             let is_undecided = !is_closed && self.is_ended;

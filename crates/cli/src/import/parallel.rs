@@ -286,7 +286,6 @@ pub(crate) fn read_rows(
             Err(bad) => {
                 let raw = if way.keeps_raw { rows.raw() } else { Vec::new() };
                 done.before_open = rows.before_open().map(|mark| (mark, OpenLine::Bad));
-                let bad = if done.before_open.is_some() { bad.at_open_end() } else { bad };
                 done.bad.push((rows.line(), raw, bad));
             }
         }
@@ -592,6 +591,9 @@ impl<F: Files> Order<'_, F> {
                 let line = lines + line;
                 (line, raw, bad.on_line(line))
             }));
+            if let (true, Some((_, _, bad))) = (of_file.is_open, of_file.bad.last_mut()) {
+                *bad = bad.clone().at_open_end();
+            }
             of_file.seen.push(done.seen.after(lines));
         }
         let content = if done.passed < done.text.len() {

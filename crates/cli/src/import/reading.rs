@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use folddb::table_rules::TableRules;
 use indicatif::ProgressBar;
@@ -131,6 +132,32 @@ pub(crate) struct Begun {
     pub(crate) before: Option<Entry>,
 }
 
+/// How long rows may wait for the end of a quote before that is said.
+const QUOTE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waiting for the end of a quote: its line, since when, and whether it was said.
+#[derive(Default)]
+pub(crate) struct Waits(Option<(u64, Instant, bool)>);
+
+impl Waits {
+    /// Says once that nothing is read before a quote closes: a stray one would look as if nothing
+    /// came.
+    fn note(&mut self, open: Option<(&str, u64)>) {
+        let Some((file, line)) = open else { return self.0 = None };
+        match &mut self.0 {
+            Some((known, since, is_told)) if *known == line => {
+                if !*is_told && since.elapsed() >= QUOTE_PATIENCE {
+                    *is_told = true;
+                    messages::print(&format!(
+                        "{file} line {line}: a quote opens here and has not closed yet: what follows waits for that"
+                    ));
+                }
+            }
+            _ => self.0 = Some((line, Instant::now(), false)),
+        }
+    }
+}
+
 /// Whether the command line says what a file is.
 pub(crate) fn said(args: &ImportArgs) -> Said {
     if args.format.is_some() || args.regex.is_some() { Said::Format } else { Said::Nothing }
@@ -160,6 +187,7 @@ pub(crate) struct Import<'a> {
     /// The present file could not be read on, or no row of it has what is asked for.
     pub(crate) is_broken: bool,
     pub(crate) is_misfit: bool,
+    pub(crate) waits: Waits,
     pub(crate) bar: ProgressBar,
 }
 
@@ -365,8 +393,12 @@ impl Import<'_> {
         }
     }
 
-    /// Notes the files that have grown before, and that end without a line end.
+    /// Notes the files that have grown before, and that end without a line end, unless they are
+    /// whole now.
     pub(crate) fn note_open_ended(&mut self) {
+        if self.args.complete {
+            return;
+        }
         for before in &self.totals.went_on {
             let is_in =
                 |entry: &&Entry| entry.done && !entry.is_open && entry.content.bytes == entry.disk.bytes;
@@ -557,7 +589,10 @@ impl Import<'_> {
                     self.before_open = self.before_open.or(passed);
                     return Ok(());
                 }
-                Next::Wait => None,
+                Next::Wait => {
+                    self.waits.note(rows.open_quote());
+                    None
+                }
                 Next::Bad(bad) => Some(Err(bad.on_line(rows.line()))),
                 Next::Row => match mapping.wants(rows) {
                     Ok(true) => Some(mapping.fill(rows, sink.rules(), &mut key, &mut value)),

@@ -381,6 +381,14 @@ impl Rows {
         }
     }
 
+    /// The file, and the line of a quote in it behind which lines have come, and not its end yet.
+    pub(crate) fn open_quote(&self) -> Option<(&str, u64)> {
+        match &self.form {
+            Form::Delimited(form) => form.records.open_quote.map(|line| (self.source_name.as_str(), line)),
+            Form::Ndjson(_) | Form::Lines(_) => None,
+        }
+    }
+
     /// Goes on at a place, which is the same one if all before it is the same; false if it is not.
     pub(crate) fn go_on_at(&mut self, mark: &Mark) -> Result<bool, Failure> {
         let passed = match &mut self.form {

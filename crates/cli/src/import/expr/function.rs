@@ -133,7 +133,7 @@ impl Function {
     /// Such as it gives, where that is a time, and no number as the year is.
     pub(super) fn sample(&self) -> Option<Value<'static>> {
         let is_year = matches!(self, Function::Cut { unit: Unit::Year, .. });
-        (self.gives_times() && !is_year).then(|| Value::Text(Cow::Borrowed("2013-01-01")))
+        (self.gives_times() && !is_year).then_some(Value::Text(Cow::Borrowed("2013-01-01")))
     }
 
     /// Whether it gives a text that is no time, whatever it looks like.
