@@ -31,11 +31,12 @@ fn report(ran: &Ran) -> Value {
     report
 }
 
-/// Imports a text as a file in pieces, one by one, and from a pipe, and compares.
+/// Imports a text as a file in pieces, one by one, and from a pipe, which is whole when it ends,
+/// and compares.
 fn both_ways(place: &Place, name: &str, text: &[u8], options: &[&str]) -> Value {
     place.write(name, text);
     let words = |table, file, more: &[&'static str]| -> Vec<String> {
-        let words = ["--json", "import", "s", table, file, "--create"];
+        let words = ["--json", "import", "s", table, file, "--create", "--complete"];
         words.iter().chain(options).chain(more).map(|word| (*word).to_owned()).collect()
     };
     let run = |words: Vec<String>| place.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -109,6 +110,13 @@ fn a_row_may_be_longer_than_pieces() {
     let text = format!("k,n,who,note\n{rows}k1,1,u1,\"open\n{}{rows}", "line\n".repeat(1_500_000));
     let told = both_ways(&place, "open.csv", text.as_bytes(), &["--key", "k", "--fold", FOLD]);
     assert_eq!(told["rows_imported"], 120_000);
+    let [two, one] = ["2", "1"].map(|threads| {
+        let import = ["--json", "import", "s", threads, "open.csv", "--create", "--threads", threads];
+        let ran = place.run(&[&import[..], &["--key", "k", "--fold", FOLD]].concat());
+        assert_eq!(ran.code, 5, "{}", ran.err);
+        report(&ran)
+    });
+    assert_eq!((&two, &two["rows_imported"]), (&one, &60_000.into()), "a file that may grow");
     let text = format!("k,n,who,note\r{}", rows.replace('\n', "\r").repeat(20));
     both_ways(&place, "returns.csv", text.as_bytes(), &["--key", "k", "--fold", FOLD]);
 }

@@ -323,8 +323,8 @@ impl Opened<'_, '_, '_> {
         Fed::Job(Box::new(Job { piece, file, lines, template, done: None }))
     }
 
-    /// Notes that the file that was opened last is cut, if this is its last piece: others may be the
-    /// same file.
+    /// Notes that the file that was opened last is cut, if this is its last piece: others may be
+    /// the same file.
     fn note_ahead(&mut self, piece: &Piece) {
         let entry = self.in_flight.back().and_then(|open| open.entry.as_ref());
         if let (true, Some(entry)) = (piece.is_last, entry) {

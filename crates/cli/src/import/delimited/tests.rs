@@ -220,7 +220,8 @@ proptest! {
         prop_assert_eq!(&told[at + 1..], &tagged(&after, at + 1)[..]);
     }
 
-    /// Cut behind any line, and gone on with where it says, a text has the rows that it has at once.
+    /// Cut behind any line, and gone on with where it says, a text has the rows that it has at
+    /// once.
     #[test]
     fn a_text_that_grows_by_lines_has_the_rows_of_the_whole(
         lines in prop::collection::vec("[ab,,\" ]{0,6}", 0..10), cut in 0usize..10,
