@@ -8,8 +8,8 @@
 //!           "read", "hash", "begin",                          its content up to a row
 //!           "line", "rows_read", "skip",                      where reading goes on: so many rows after that
 //!           "rows", "rows_bad", "rows_empty", "done",
-//!           "open",                                           the last row read was bad, on a line without an
-//!                                                             end: reading goes on before it
+//!           "open",                                           the last row read was bad, and its line, or a
+//!                                                             quote of it, has no end: reading goes on before it
 //!           "told",                                           of how many bad rows an import has told that ended
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
 //!           "how", "at"}                                      the options that make rows of it; when
@@ -117,7 +117,8 @@ pub(crate) struct Entry {
     pub(crate) kept: Option<Kept>,
     /// The file was read to its end.
     pub(crate) done: bool,
-    /// The last row was bad, on a line without an end: its content is that before it.
+    /// The last row was bad, and its line, or a quote of it, has no end: its content is that before
+    /// it.
     pub(crate) is_open: bool,
     /// The options that make rows of it.
     pub(crate) how: String,
@@ -131,7 +132,7 @@ impl Entry {
         Mark { content: self.content, line: self.line }
     }
 
-    /// The same, to go on with: without a last row on a line without an end, which is read again.
+    /// The same, to go on with: without a last row that has no end, which is read again.
     pub(crate) fn without_open(mut self) -> Entry {
         if std::mem::take(&mut self.is_open) {
             (self.read, self.bad) = (self.read.saturating_sub(1), self.bad.saturating_sub(1));

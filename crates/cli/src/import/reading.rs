@@ -181,8 +181,8 @@ pub(crate) struct Import<'a> {
     pub(crate) settled: BTreeSet<u64>,
     /// Where the present row begins, if a bad one ends the import.
     pub(crate) before: Reached,
-    /// The place before the last row of the present file, if nothing of that is in, and its line
-    /// has no end; and whether it is bad.
+    /// The place before the last row of the present file, if nothing of that is in, and its line,
+    /// or a quote of it, has no end; and whether it is bad.
     pub(crate) before_open: Option<(Mark, bool)>,
     /// The present file could not be read on, or no row of it has what is asked for.
     pub(crate) is_broken: bool,

@@ -79,7 +79,7 @@ pub(crate) struct Counts {
 pub(crate) struct Reached {
     pub(crate) mark: Option<Mark>,
     pub(crate) counts: Counts,
-    /// The place is before the last row that was read: it was bad, on a line without an end.
+    /// The place is before the last row that was read: it was bad, and had no end.
     pub(crate) is_open: bool,
 }
 
