@@ -299,8 +299,9 @@ impl Import<'_> {
             _ => Known::New,
         };
         let known = match known {
-            // What was left at its end is to count as it is.
-            Known::In(entry) if entry.is_open && self.args.complete => Known::UpTo(entry),
+            // What was left at its end is not in: it is read, and told, until it is. Who follows a
+            // file waits for more of it.
+            Known::In(entry) if entry.is_open && (!follows || self.args.complete) => Known::UpTo(entry),
             known => known,
         };
         Ok(Looked { disk, known })

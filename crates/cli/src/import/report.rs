@@ -284,9 +284,6 @@ fn what_is_in(entry: &Entry) -> String {
     if entry.bad > 0 {
         text.push_str(&format!(" and without {}", human::plural(entry.bad, "bad row")));
     }
-    if entry.is_open {
-        text.push_str("; its last row is read again when the file has grown (if it is whole: --complete)");
-    }
     text
 }
 
