@@ -10,7 +10,6 @@ import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 import org.apache.flink.queryablestate.client.state.serialization.KvStateSerializer;
 import org.apache.flink.runtime.state.KeyGroupRangeAssignment;
-import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.internal.InternalKvState;
 import org.apache.flink.runtime.state.ttl.TtlAwareSerializer;
 import org.apache.flink.runtime.state.ttl.TtlTimeProvider;
@@ -53,7 +52,7 @@ abstract class AbstractState<K, N, V> implements InternalKvState<K, N, V>, State
 
     /** The key of the row, or how those of a map begin: of the current key and namespace. */
     byte[] rowKey() {
-        return backend.keyBuilder().buildCompositeKeyNamespace(namespace, namespaceSerializer);
+        return backend.rowKeys().of(table.order, namespace, namespaceSerializer);
     }
 
     N namespace() {
@@ -137,10 +136,9 @@ abstract class AbstractState<K, N, V> implements InternalKvState<K, N, V>, State
                         serializedKeyAndNamespace, keySerializer, safeNamespaceSerializer);
         int group =
                 KeyGroupRangeAssignment.assignToKeyGroup(asked.f0, backend.getNumberOfKeyGroups());
-        SerializedCompositeKeyBuilder<K> builder =
-                new SerializedCompositeKeyBuilder<>(keySerializer, backend.keyGroupBytes(), 32);
-        builder.setKeyAndKeyGroup(asked.f0, group);
-        return builder.buildCompositeKeyNamespace(asked.f1, safeNamespaceSerializer);
+        RowKeys<K> keys = new RowKeys<>(keySerializer, backend.keyGroupBytes());
+        keys.setKey(asked.f0, group);
+        return keys.of(table.order, asked.f1, safeNamespaceSerializer);
     }
 
     @Override
@@ -150,7 +148,7 @@ abstract class AbstractState<K, N, V> implements InternalKvState<K, N, V>, State
             TypeSerializer<N> safeNamespaceSerializer,
             TypeSerializer<V> safeValueSerializer)
             throws Exception {
-        return table.get(
+        return table.query(
                 rowKey(serializedKeyAndNamespace, safeKeySerializer, safeNamespaceSerializer));
     }
 

@@ -34,7 +34,6 @@ import org.apache.flink.runtime.state.LocalSnapshotDirectoryProvider;
 import org.apache.flink.runtime.state.PriorityComparable;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.SavepointResources;
-import org.apache.flink.runtime.state.SerializedCompositeKeyBuilder;
 import org.apache.flink.runtime.state.SnapshotExecutionType;
 import org.apache.flink.runtime.state.SnapshotResources;
 import org.apache.flink.runtime.state.SnapshotResult;
@@ -43,7 +42,6 @@ import org.apache.flink.runtime.state.SnapshotStrategyRunner;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.apache.flink.runtime.state.StreamCompressionDecorator;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueElement;
-import org.apache.flink.runtime.state.heap.HeapPriorityQueueSetFactory;
 import org.apache.flink.runtime.state.heap.HeapPriorityQueueSnapshotRestoreWrapper;
 import org.apache.flink.runtime.state.metrics.LatencyTrackingStateConfig;
 import org.apache.flink.runtime.state.metrics.SizeTrackingStateConfig;
@@ -80,7 +78,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
     private final LinkedHashMap<String, StateTable> tables;
 
     private final HeapPriorityQueuesManager timers;
-    private final SerializedCompositeKeyBuilder<K> keyBuilder;
+    private final RowKeys<K> rowKeys;
     private final int keyGroupBytes;
     private boolean isDisposed;
 
@@ -91,6 +89,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         final OpaqueMemoryResource<SharedMemory> memory;
         final WriteBuffer writes;
         final FoldDbOptions.Compression compression;
+        final int keyGroupBytes;
         final LinkedHashMap<String, StateTable> tables = new LinkedHashMap<>();
         final Map<String, HeapPriorityQueueSnapshotRestoreWrapper<?>> queues = new LinkedHashMap<>();
 
@@ -106,11 +105,13 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
                 FoldDb db,
                 File directory,
                 OpaqueMemoryResource<SharedMemory> memory,
-                FoldDbOptions.Compression compression) {
+                FoldDbOptions.Compression compression,
+                int keyGroupBytes) {
             this.db = db;
             this.directory = directory;
             this.memory = memory;
             this.compression = compression;
+            this.keyGroupBytes = keyGroupBytes;
             this.writes = new WriteBuffer(db);
         }
 
@@ -119,11 +120,14 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
             return adopt(
                     db.createTable(
                             StateTable.nextName(db), StateTable.rulesOf(spec, compression.name())),
-                    meta);
+                    meta,
+                    RowOrder.of(meta));
         }
 
-        StateTable adopt(Table table, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
-            StateTable adopted = new StateTable(table, writes, meta);
+        StateTable adopt(
+                Table table, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, RowOrder order) {
+            StateTable adopted =
+                    new StateTable(table, writes, meta, order, keyGroupBytes);
             tables.put(meta.getName(), adopted);
             return adopted;
         }
@@ -192,17 +196,17 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         this.localRecovery = localRecovery;
         this.keyGroupBytes =
                 CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
-        this.keyBuilder = new SerializedCompositeKeyBuilder<>(keySerializer, keyGroupBytes, 32);
+        this.rowKeys = new RowKeys<>(keySerializer, keyGroupBytes);
         this.timers =
                 new HeapPriorityQueuesManager(
                         opened.queues,
-                        new HeapPriorityQueueSetFactory(keyGroupRange, numberOfKeyGroups, 128),
+                        GroupedTimers.factory(keyGroupRange, numberOfKeyGroups),
                         keyGroupRange,
                         numberOfKeyGroups);
     }
 
-    SerializedCompositeKeyBuilder<K> keyBuilder() {
-        return keyBuilder;
+    RowKeys<K> rowKeys() {
+        return rowKeys;
     }
 
     int keyGroupBytes() {
@@ -220,13 +224,13 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
     @Override
     public void setCurrentKey(K key) {
         super.setCurrentKey(key);
-        keyBuilder.setKeyAndKeyGroup(key, getCurrentKeyGroupIndex());
+        rowKeys.setKey(key, getCurrentKeyGroupIndex());
     }
 
     @Override
     public void setCurrentKeyAndKeyGroup(K key, int keyGroup) {
         super.setCurrentKeyAndKeyGroup(key, keyGroup);
-        keyBuilder.setKeyAndKeyGroup(key, keyGroup);
+        rowKeys.setKey(key, keyGroup);
     }
 
     // States
@@ -391,7 +395,7 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         for (String state : states) {
             StateTable table = tables.get(state);
             if (table != null) {
-                walks.add(new StateKeys<>(table, keySerializer, keyGroupBytes));
+                walks.add(keysOf(table));
             }
         }
         return StateKeys.ofNamespace(walks, namespace);
@@ -402,7 +406,11 @@ final class FoldDbKeyedStateBackend<K> extends AbstractKeyedStateBackend<K> {
         StateTable table = tables.get(state);
         return table == null
                 ? Stream.empty()
-                : new StateKeys<>(table, keySerializer, keyGroupBytes).withNamespaces();
+                : keysOf(table).withNamespaces();
+    }
+
+    private StateKeys<K> keysOf(StateTable table) {
+        return new StateKeys<>(db, table, keySerializer, keyGroupRange, keyGroupBytes);
     }
 
     @Override

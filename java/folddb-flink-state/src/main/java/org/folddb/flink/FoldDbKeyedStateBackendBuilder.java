@@ -9,6 +9,7 @@ import org.apache.flink.metrics.MetricGroup;
 import org.apache.flink.runtime.memory.OpaqueMemoryResource;
 import org.apache.flink.runtime.state.AbstractKeyedStateBackendBuilder;
 import org.apache.flink.runtime.state.BackendBuildingException;
+import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.InternalKeyContextImpl;
 import org.apache.flink.runtime.state.LocalRecoveryConfig;
 import org.apache.flink.runtime.state.StateBackend.KeyedStateBackendParameters;
@@ -142,7 +143,11 @@ final class FoldDbKeyedStateBackendBuilder<K> extends AbstractKeyedStateBackendB
                     incremental != null
                             ? incremental.open()
                             : FoldDb.create(directory.toPath(), options);
-            return new FoldDbKeyedStateBackend.Opened(db, directory, memory, rowCompression);
+            int keyGroupBytes =
+                    CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(
+                            numberOfKeyGroups);
+            return new FoldDbKeyedStateBackend.Opened(
+                    db, directory, memory, rowCompression, keyGroupBytes);
         } catch (Throwable failure) {
             FileUtils.deleteDirectoryQuietly(directory);
             IOUtils.closeQuietly(memory);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.KeyGroupRange;
 import org.apache.flink.runtime.state.KeyedStateHandle;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
@@ -21,6 +22,8 @@ final class FullRestore<K> {
     private final FoldDbKeyedStateBackend.Opened opened;
     private final FullSnapshotRestoreOperation<K> handles;
     private final TimerRestore timers;
+    private final StateSerializerProvider<K> keySerializers;
+    private final int keyGroupBytes;
 
     FullRestore(
             FoldDbKeyedStateBackend.Opened opened,
@@ -30,6 +33,9 @@ final class FullRestore<K> {
             Collection<KeyedStateHandle> restored,
             StateSerializerProvider<K> keySerializers) {
         this.opened = opened;
+        this.keySerializers = keySerializers;
+        this.keyGroupBytes =
+                CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix(numberOfKeyGroups);
         this.handles =
                 new FullSnapshotRestoreOperation<>(
                         keyGroups, userCodeClassLoader, restored, keySerializers);
@@ -80,7 +86,13 @@ final class FullRestore<K> {
                                 (RegisteredKeyValueStateBackendMetaInfo<?, ?>)
                                         RegisteredKeyValueStateBackendMetaInfo.fromMetaInfoSnapshot(meta),
                                 null);
-        return row -> table.put(row.getKey(), row.getValue());
+        RowKeyParts<K> parts =
+                new RowKeyParts<>(
+                        keySerializers.currentSchemaSerializer(), table.meta, keyGroupBytes);
+        return row ->
+                table.put(
+                        parts.translated(row.getKey(), RowOrder.KEY_FIRST, table.order),
+                        row.getValue());
     }
 
     private Target intoQueue(StateMetaInfoSnapshot meta) {

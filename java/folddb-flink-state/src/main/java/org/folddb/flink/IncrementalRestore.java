@@ -133,7 +133,8 @@ final class IncrementalRestore<K> {
     void fill(FoldDbKeyedStateBackend.Opened opened) throws IOException, StateMigrationException {
         AbstractIncrementalStateHandle first = handles.get(0);
         for (RestoredTable table : readMetadata(first, opened)) {
-            opened.adopt(opened.db.table(table.name), table.meta).hasOperands = table.hasOperands;
+            opened.adopt(opened.db.table(table.name), table.meta, table.order).hasOperands =
+                    table.hasOperands;
         }
         if (handles.size() == 1 && first.getKeyGroupRange().equals(keyGroups)) {
             opened.backendId = first.getBackendIdentifier();
@@ -218,9 +219,12 @@ final class IncrementalRestore<K> {
         to.hasOperands |= restored.hasOperands;
         byte[] begin = beginOf(range.getStartKeyGroup());
         byte[] end = beginOf(range.getEndKeyGroup() + 1);
+        RowKeyParts<K> parts =
+                new RowKeyParts<>(keySerializers.currentSchemaSerializer(), restored.meta, keyGroupBytes);
         try (Rows rows = from.scan().from(begin).before(end).rows()) {
             while (rows.next()) {
-                to.put(rows.key(), isFramed ? NativeFold.framed(rows.value()) : rows.value());
+                byte[] key = parts.translated(rows.key(), restored.order, to.order);
+                to.put(key, isFramed ? NativeFold.framed(rows.value()) : rows.value());
             }
         }
     }
@@ -275,11 +279,14 @@ final class IncrementalRestore<K> {
         final RegisteredKeyValueStateBackendMetaInfo<?, ?> meta;
         final String name;
         final boolean hasOperands;
+        final RowOrder order;
 
-        RestoredTable(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, String name, boolean hasOperands) {
+        RestoredTable(RegisteredKeyValueStateBackendMetaInfo<?, ?> meta, DataInputStream in, int version)
+                throws IOException {
             this.meta = meta;
-            this.name = name;
-            this.hasOperands = hasOperands;
+            this.name = in.readUTF();
+            this.hasOperands = in.readBoolean();
+            this.order = version == 1 ? RowOrder.KEY_FIRST : RowOrder.numbered(in.readByte());
         }
     }
 
@@ -296,7 +303,7 @@ final class IncrementalRestore<K> {
             proxy.read(new DataInputViewStreamWrapper(in));
             checkKeySerializer(proxy.getKeySerializerSnapshot());
             int version = in.readInt();
-            if (version != LocalBackup.VERSION) {
+            if (version < 1 || version > LocalBackup.VERSION) {
                 throw new IOException("a checkpoint is of version " + version + ", which is not known here");
             }
             for (StateMetaInfoSnapshot meta : proxy.getStateMetaInfoSnapshots()) {
@@ -307,8 +314,8 @@ final class IncrementalRestore<K> {
                             new RestoredTable(
                                     (RegisteredKeyValueStateBackendMetaInfo<?, ?>)
                                             RegisteredKeyValueStateBackendMetaInfo.fromMetaInfoSnapshot(meta),
-                                    in.readUTF(),
-                                    in.readBoolean()));
+                                    in,
+                                    version));
                 }
             }
         }

@@ -33,8 +33,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   what Flink writes of key serializer and states     KeyedBackendSerializationProxy
- *   version                                            int, 1
- *   for each table    its name; whether its rows may have several operands
+ *   version                                            int, 2
+ *   for each table    its name; whether its rows may have several operands; the number of the order
+ *                     of their keys, which version 1 does not have: 0
  *   for each timer    true, its length (int), key group and timer
  *   false             after the timers of each queue
  * </pre>
@@ -42,7 +43,7 @@ import org.slf4j.LoggerFactory;
 final class LocalBackup<K> implements SnapshotResources {
     private static final Logger LOG = LoggerFactory.getLogger(LocalBackup.class);
 
-    static final int VERSION = 1;
+    static final int VERSION = 2;
 
     private final File place;
 
@@ -54,6 +55,7 @@ final class LocalBackup<K> implements SnapshotResources {
     private final List<StateMetaInfoSnapshot> metas = new ArrayList<>();
     private final List<String> tableNames = new ArrayList<>();
     private final List<Boolean> haveOperands = new ArrayList<>();
+    private final List<RowOrder> orders = new ArrayList<>();
     private final List<HeapPriorityQueueStateSnapshot<?>> queues = new ArrayList<>();
     private final KeyGroupRange keyGroups;
     private final int keyGroupBytes;
@@ -84,6 +86,7 @@ final class LocalBackup<K> implements SnapshotResources {
             metas.add(table.meta.snapshot());
             tableNames.add(table.table().name());
             haveOperands.add(table.hasOperands);
+            orders.add(table.order);
         }
         for (HeapPriorityQueueSnapshotRestoreWrapper<?> queue : timers) {
             metas.add(queue.getMetaInfo().snapshot());
@@ -154,6 +157,7 @@ final class LocalBackup<K> implements SnapshotResources {
         for (int at = 0; at < tableNames.size(); at++) {
             out.writeUTF(tableNames.get(at));
             out.writeBoolean(haveOperands.get(at));
+            out.writeByte(orders.get(at).number());
         }
         for (HeapPriorityQueueStateSnapshot<?> queue : queues) {
             SnapshotRows timers = SnapshotRows.ofQueue(0, queue, keyGroups, keyGroupBytes);

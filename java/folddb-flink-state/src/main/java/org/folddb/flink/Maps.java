@@ -44,13 +44,8 @@ final class Maps<K, N, UK, UV> extends AbstractState<K, N, Map<UK, UV>>
     }
 
     private byte[] rowKey(UK key) {
-        try {
-            return backend.keyBuilder()
-                    .buildCompositeKeyNamesSpaceUserKey(
-                            namespace(), namespaceSerializer, key, userKeySerializer);
-        } catch (IOException failure) {
-            throw new FlinkRuntimeException("a key of a map state cannot be serialized", failure);
-        }
+        return backend.rowKeys()
+                .of(table.order, namespace(), namespaceSerializer, key, userKeySerializer);
     }
 
     /** A byte says whether the value is null. */

@@ -27,14 +27,15 @@ abstract class SnapshotRows {
 
     void close() {}
 
-    static SnapshotRows ofTable(int state, Rows rows, RowTransform transform) {
+    static SnapshotRows ofTable(
+            int state, Rows rows, RowTransform keyTransform, RowTransform transform) {
         return new SnapshotRows(state) {
             @Override
             boolean next() throws IOException {
                 while (rows.next()) {
                     value = transform == null ? rows.value() : transform.apply(rows.value());
                     if (value != null) {
-                        key = rows.key();
+                        key = keyTransform == null ? rows.key() : keyTransform.apply(rows.key());
                         return true;
                     }
                 }

@@ -4,24 +4,28 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.StateSnapshotTransformer.StateSnapshotTransformFactory;
 import org.folddb.FoldDb;
 import org.folddb.Rows;
 import org.folddb.Scan;
+import org.folddb.Snapshot;
 import org.folddb.Table;
 
 /**
  * The table of a state, and what is known of it.
  *
  * <pre>
- *   key     key group (1 or 2 bytes), key, namespace, and for map states the key in the map
+ *   key     key group (1 or 2 bytes), then key and namespace in the order of {@link RowOrder}, and for
+ *           map states the key in the map
  *   value   a value; a list, or operands of a reducing or aggregating state: one after the other,
  *           with a comma between them; or the value of a native fold
  * </pre>
  *
- * These are the rows of Flink's canonical savepoints, save for operands, which become one value
- * there, and values of native folds, which have their length before them there.
+ * These are the rows of Flink's canonical savepoints, save for the order of the key; for operands,
+ * which become one value there; and for values of native folds, which have their length before them
+ * there.
  */
 final class StateTable {
     private static final String COMPRESSION = "compression=";
@@ -34,6 +38,11 @@ final class StateTable {
     /** The native fold of the values; null where values, lists or operands are appended. */
     private String spec;
 
+    final RowOrder order;
+
+    /** What reads and clears windows that fire; null where rows of a window do not lie together. */
+    private final FiringWindow firing;
+
     RegisteredKeyValueStateBackendMetaInfo<?, ?> meta;
     StateSnapshotTransformFactory<?> transform = StateSnapshotTransformFactory.noTransform();
 
@@ -43,10 +52,25 @@ final class StateTable {
     /** Whether a row may have several operands, which canonical snapshots must make one value of. */
     boolean hasOperands;
 
-    StateTable(Table table, WriteBuffer writes, RegisteredKeyValueStateBackendMetaInfo<?, ?> meta) {
+    StateTable(
+            Table table,
+            WriteBuffer writes,
+            RegisteredKeyValueStateBackendMetaInfo<?, ?> meta,
+            RowOrder order,
+            int keyGroupBytes) {
         this.writes = writes;
+        this.order = order;
         this.meta = meta;
+        this.firing = firingOf(keyGroupBytes);
         become(table, specOf(table));
+    }
+
+    /** Maps clear all of their rows of a key at once as it is. */
+    private FiringWindow firingOf(int keyGroupBytes) {
+        int length = RowOrder.lengthOf(meta.getNamespaceSerializer());
+        return order == RowOrder.KEY_FIRST || meta.getStateType() == StateDescriptor.Type.MAP || length < 0
+                ? null
+                : new FiringWindow(writes, keyGroupBytes + length);
     }
 
     /** The rules of a table with a native fold, or, without one, to which is appended. */
@@ -105,20 +129,63 @@ final class StateTable {
     }
 
     byte[] get(byte[] key) {
+        if (firing == null) {
+            return stored(key);
+        }
+        synchronized (writes) {
+            firing.prepare(table, key);
+            return present(key);
+        }
+    }
+
+    /** As {@link #get}, of another thread. */
+    byte[] query(byte[] key) {
+        synchronized (writes) {
+            return present(key);
+        }
+    }
+
+    private byte[] present(byte[] key) {
+        return firing != null && firing.covers(key) ? firing.valueOf(key) : stored(key);
+    }
+
+    private byte[] stored(byte[] key) {
         writes.flushFor(table, key);
         return table.get(key);
     }
 
     void put(byte[] key, byte[] value) {
+        noteWrite(key);
         writes.put(table, key, value);
     }
 
     void append(byte[] key, byte[] operand) {
+        noteWrite(key);
         writes.append(table, key, operand);
     }
 
+    private void noteWrite(byte[] key) {
+        if (firing != null) {
+            synchronized (writes) {
+                firing.noteWrite(key);
+            }
+        }
+    }
+
     void delete(byte[] key) {
-        writes.delete(table, key);
+        if (firing == null) {
+            writes.delete(table, key);
+            return;
+        }
+        synchronized (writes) {
+            firing.prepare(table, key);
+            if (firing.covers(key)) {
+                firing.clear(key);
+            } else {
+                firing.noteClear();
+                writes.delete(table, key);
+            }
+        }
     }
 
     void deletePrefix(byte[] prefix) {
@@ -141,6 +208,12 @@ final class StateTable {
             }
         }
         return found;
+    }
+
+    /** The store as it is now, with all that was written. */
+    Snapshot snapshot(FoldDb db) {
+        writes.flush();
+        return db.snapshot();
     }
 
     Rows rows(boolean isKeysOnly) {

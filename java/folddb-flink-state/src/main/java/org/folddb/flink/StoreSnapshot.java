@@ -29,6 +29,10 @@ import org.folddb.Table;
 final class StoreSnapshot<K> implements FullSnapshotResources<K> {
     private final Snapshot snapshot;
     private final List<Table> tables = new ArrayList<>();
+
+    /** What makes canonical keys of those of the rows; null where they are so. */
+    private final List<RowTransform> keyTransforms = new ArrayList<>();
+
     private final List<RowTransform> transforms = new ArrayList<>();
     private final List<HeapPriorityQueueStateSnapshot<?>> queues = new ArrayList<>();
     private final List<StateMetaInfoSnapshot> metas = new ArrayList<>();
@@ -52,6 +56,7 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
         for (StateTable table : tables) {
             this.tables.add(table.table()); // a state may go on with another one
             metas.add(table.meta.snapshot());
+            keyTransforms.add(keyTransformOf(table));
             transforms.add(RowTransform.both(foldOf(table), transformOf(table.meta, table.transform)));
         }
         for (HeapPriorityQueueSnapshotRestoreWrapper<?> queue : timers) {
@@ -59,6 +64,15 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
             queues.add(queue.stateSnapshot());
         }
         this.snapshot = db.snapshot();
+    }
+
+    private RowTransform keyTransformOf(StateTable table) {
+        RowOrder order = table.order;
+        if (order == RowOrder.KEY_FIRST) {
+            return null;
+        }
+        RowKeyParts<K> parts = new RowKeyParts<>(keySerializer, table.meta, keyGroupBytes);
+        return row -> parts.translated(row, order, RowOrder.KEY_FIRST);
     }
 
     private static RowTransform foldOf(StateTable table) {
@@ -105,7 +119,12 @@ final class StoreSnapshot<K> implements FullSnapshotResources<K> {
     public KeyValueStateIterator createKVStateIterator() throws IOException {
         List<SnapshotRows> all = new ArrayList<>();
         for (int at = 0; at < tables.size(); at++) {
-            all.add(SnapshotRows.ofTable(at, tables.get(at).scan().at(snapshot).rows(), transforms.get(at)));
+            all.add(
+                    SnapshotRows.ofTable(
+                            at,
+                            tables.get(at).scan().at(snapshot).rows(),
+                            keyTransforms.get(at),
+                            transforms.get(at)));
         }
         for (HeapPriorityQueueStateSnapshot<?> queue : queues) {
             all.add(SnapshotRows.ofQueue(all.size(), queue, keyGroups, keyGroupBytes));

@@ -30,7 +30,7 @@ final class TimerRestore {
         this.queues = queues;
         this.keyGroups = keyGroups;
         this.numberOfKeyGroups = numberOfKeyGroups;
-        this.factory = new HeapPriorityQueueSetFactory(keyGroups, numberOfKeyGroups, 128);
+        this.factory = GroupedTimers.factory(keyGroups, numberOfKeyGroups);
     }
 
     /** Takes timers of one queue, each with its key group before it. */

@@ -1,6 +1,8 @@
 package org.folddb.flink;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.folddb.Batch;
 import org.folddb.Durability;
 import org.folddb.FoldDb;
@@ -25,6 +27,9 @@ final class WriteBuffer {
 
     /** Whether a range waits, which may have any key. */
     private boolean hasRange;
+
+    /** Windows whose clears wait before they come here. */
+    private final List<FiringWindow> firing = new ArrayList<>();
 
     WriteBuffer(FoldDb db) {
         batch = db.batch();
@@ -65,7 +70,7 @@ final class WriteBuffer {
 
     private void flushIfFull() {
         if (batch.size() >= OPS_MAX || batch.bytes() >= BYTES_MAX) {
-            flush();
+            commit();
         }
     }
 
@@ -73,7 +78,7 @@ final class WriteBuffer {
     synchronized void flushFor(Table table, byte[] key) {
         int bit = bitOf(table, key);
         if (hasRange || (filter[bit / Long.SIZE] & 1L << bit) != 0) {
-            flush();
+            commit();
         }
     }
 
@@ -82,7 +87,21 @@ final class WriteBuffer {
         return batch.size();
     }
 
+    synchronized void waitFor(FiringWindow window) {
+        firing.add(window);
+    }
+
+    synchronized void waitNoMore(FiringWindow window) {
+        firing.remove(window);
+    }
+
+    /** Commits all that was written, and what waits before it comes here. */
     synchronized void flush() {
+        List.copyOf(firing).forEach(FiringWindow::settle);
+        commit();
+    }
+
+    synchronized void commit() {
         if (batch.size() > 0) {
             // The batch is empty afterwards, also where this fails.
             hasRange = false;
