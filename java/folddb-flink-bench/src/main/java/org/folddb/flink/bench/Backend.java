@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.runtime.state.StateBackend;
 import org.apache.flink.runtime.state.hashmap.HashMapStateBackend;
 import org.apache.flink.state.forst.ForStOptions;
@@ -15,6 +16,7 @@ import org.apache.flink.state.rocksdb.RocksDBConfigurableOptions;
 import org.apache.flink.state.rocksdb.RocksDBOptions;
 import org.folddb.flink.FoldDbOptions;
 import org.folddb.flink.FoldDbStateBackend;
+import org.folddb.flink.FoldDbStateBackendFactory;
 import org.rocksdb.CompressionType;
 
 /** What keeps the state, and how it is set up. All but the heap use managed memory. */
@@ -51,24 +53,37 @@ enum Backend {
     }
 
     StateBackend open(Path directory) {
-        String local = directory.toString();
         Configuration configuration = new Configuration();
-        configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, true);
+        choose(configuration, directory);
         ClassLoader loader = getClass().getClassLoader();
         return switch (this) {
             case HEAP -> new HashMapStateBackend();
-            case FOLDDB, FOLDDB_NATIVE -> {
-                configuration.set(FoldDbOptions.LOCAL_DIRECTORY, local);
-                yield new FoldDbStateBackend().configure(configuration, loader);
-            }
-            case FORST -> {
-                configuration.set(ForStOptions.LOCAL_DIRECTORIES, local);
-                yield new ForStStateBackend().configure(configuration, loader);
-            }
-            case ROCKSDB, ROCKSDB_HEAP_TIMERS, ROCKSDB_TUNED -> {
-                setRocksDb(configuration, local);
-                yield new EmbeddedRocksDBStateBackend().configure(configuration, loader);
-            }
+            case FOLDDB, FOLDDB_NATIVE -> new FoldDbStateBackend().configure(configuration, loader);
+            case FORST -> new ForStStateBackend().configure(configuration, loader);
+            case ROCKSDB, ROCKSDB_HEAP_TIMERS, ROCKSDB_TUNED ->
+                new EmbeddedRocksDBStateBackend().configure(configuration, loader);
+        };
+    }
+
+    /** Sets it as the backend of a job, with its state in a directory. */
+    void choose(Configuration configuration, Path directory) {
+        String local = directory.toString();
+        configuration.set(CheckpointingOptions.INCREMENTAL_CHECKPOINTS, this != HEAP);
+        configuration.set(StateBackendOptions.STATE_BACKEND, factory());
+        switch (this) {
+            case HEAP -> {}
+            case FOLDDB, FOLDDB_NATIVE -> configuration.set(FoldDbOptions.LOCAL_DIRECTORY, local);
+            case FORST -> configuration.set(ForStOptions.LOCAL_DIRECTORIES, local);
+            case ROCKSDB, ROCKSDB_HEAP_TIMERS, ROCKSDB_TUNED -> setRocksDb(configuration, local);
+        }
+    }
+
+    private String factory() {
+        return switch (this) {
+            case HEAP -> "hashmap";
+            case FOLDDB, FOLDDB_NATIVE -> FoldDbStateBackendFactory.class.getName();
+            case FORST -> "forst";
+            case ROCKSDB, ROCKSDB_HEAP_TIMERS, ROCKSDB_TUNED -> "rocksdb";
         };
     }
 

@@ -13,6 +13,7 @@ public final class Bench {
             bench [contest] [--workloads A,B] [--backends A,B] [--keys 1M,10K] [--per-key 1,5,50]
                   [--windows 2] [--rounds 3] [--memory-mb 64] [--heap 2g] [--checkpoints 5]
                   [--warm-up 200K] [--jvm "MORE OPTIONS"] [--out results.jsonl] [--dir DIRECTORY]
+                  [--cluster SLOTS [--checkpoint-ms 1000]]
             bench table FILE...
 
             workloads: window-reduce window-aggregate window-list value-rmw map-join sessions
@@ -22,7 +23,7 @@ public final class Bench {
     private static final Set<String> RUN =
             Set.of(
                     "workload", "backend", "keys", "per-key", "windows", "memory-mb", "checkpoints",
-                    "warm-up", "dir");
+                    "warm-up", "cluster", "checkpoint-ms", "dir");
 
     private Bench() {}
 
@@ -67,11 +68,28 @@ public final class Bench {
         long memory = arguments.number("memory-mb", 64) << 20;
         Path directory = Path.of(arguments.text("dir", "."));
         long warmUp = arguments.number("warm-up", 200_000);
+        if (arguments.number("cluster", 0) > 0) {
+            return runInCluster(arguments, load, backend, memory, warmUp, directory);
+        }
         if (warmUp > 0) {
             new Measurement(load.shortened(warmUp), backend, memory, 2, directory.resolve("warm-up")).run();
         }
         System.gc();
         int checkpoints = (int) arguments.number("checkpoints", 5);
         return new Measurement(load, backend, memory, checkpoints, directory.resolve("run")).run();
+    }
+
+    /** The same in a cluster. */
+    private static Map<String, Object> runInCluster(
+            Arguments arguments, Load load, Backend backend, long memory, long warmUp, Path directory)
+            throws Exception {
+        int slots = (int) arguments.number("cluster", 2);
+        long interval = arguments.number("checkpoint-ms", 1000);
+        if (warmUp > 0) {
+            Path place = directory.resolve("warm-up");
+            new ClusterRun(load.shortened(warmUp), backend, memory, slots, interval, place).run();
+        }
+        System.gc();
+        return new ClusterRun(load, backend, memory, slots, interval, directory.resolve("run")).run();
     }
 }

@@ -25,7 +25,8 @@ final class Contest {
             new LinkedHashSet<>(
                     List.of(
                             "workloads", "backends", "keys", "per-key", "windows", "rounds",
-                            "memory-mb", "heap", "jvm", "checkpoints", "warm-up", "out", "dir"));
+                            "memory-mb", "heap", "jvm", "checkpoints", "warm-up", "cluster",
+                            "checkpoint-ms", "out", "dir"));
 
     /** What the contest itself looks after; the rest goes to the runs. */
     private static final Set<String> OWN =
@@ -45,8 +46,11 @@ final class Contest {
     }
 
     void run() throws Exception {
-        for (String workload : arguments.list("workloads", "window-reduce,window-aggregate,window-list,"
-                + "value-rmw,map-join,sessions")) {
+        String all =
+                arguments.number("cluster", 0) > 0
+                        ? "window-reduce,window-aggregate,sessions"
+                        : "window-reduce,window-aggregate,window-list,value-rmw,map-join,sessions";
+        for (String workload : arguments.list("workloads", all)) {
             for (String keys : arguments.list("keys", "1M")) {
                 for (String perKey : arguments.list("per-key", "5")) {
                     rounds(Workload.named(workload), keys, perKey);

@@ -1,10 +1,12 @@
 package org.folddb.flink.bench;
 
+import java.io.Serializable;
+
 /**
  * How much of a workload there is: keys, records that each key gets in a window, on average and at
  * random, and windows, one after the other.
  */
-record Load(Workload workload, long keys, long perKey, long windows) {
+record Load(Workload workload, long keys, long perKey, long windows) implements Serializable {
     long records() {
         return keys * perKey * windows;
     }

@@ -1,31 +1,33 @@
 package org.folddb.flink.bench;
 
+import java.util.concurrent.atomic.LongAdder;
+
 /**
  * What the operators of a process have said, as a number that does not depend on the order. Nothing
  * is emitted, since the harness would keep it on the heap.
  */
 final class Results {
-    private static long checksum;
-    private static long count;
+    private static final LongAdder CHECKSUM = new LongAdder();
+    private static final LongAdder COUNT = new LongAdder();
 
     private Results() {}
 
     static void clear() {
-        checksum = 0;
-        count = 0;
+        CHECKSUM.reset();
+        COUNT.reset();
     }
 
     static void add(long key, long when, long value) {
-        checksum += mixed(key ^ mixed(when ^ mixed(value)));
-        count++;
+        CHECKSUM.add(mixed(key ^ mixed(when ^ mixed(value))));
+        COUNT.increment();
     }
 
     static long count() {
-        return count;
+        return COUNT.sum();
     }
 
     static String checksum() {
-        return Long.toHexString(checksum);
+        return Long.toHexString(CHECKSUM.sum());
     }
 
     /** A number that looks random and depends on every bit of this one. */

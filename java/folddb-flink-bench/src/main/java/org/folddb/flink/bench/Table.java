@@ -69,11 +69,12 @@ final class Table {
     private Table() {}
 
     private static double number(Map<String, Object> run, String name) {
-        return ((Number) run.get(name)).doubleValue();
+        return run.get(name) == null ? Double.NaN : ((Number) run.get(name)).doubleValue();
     }
 
     private static double[] numbers(Map<String, Object> run, String name) {
-        return ((List<?>) run.get(name)).stream().mapToDouble(each -> ((Number) each).doubleValue()).toArray();
+        List<?> numbers = (List<?>) run.getOrDefault(name, List.of(Double.NaN));
+        return numbers.stream().mapToDouble(each -> ((Number) each).doubleValue()).toArray();
     }
 
     private static double writtenByRecord(Map<String, Object> run) {
@@ -98,8 +99,9 @@ final class Table {
     static String loadOf(Map<String, Object> run) {
         return String.format(
                 Locale.ROOT,
-                "`%s`, %,d keys, %s records a key and window, %s windows, %d MB",
+                "`%s`%s, %,d keys, %s records a key and window, %s windows, %d MB",
                 run.get("workload"),
+                run.get("slots") == null ? "" : " in a cluster of " + run.get("slots") + " slots",
                 ((Number) run.get("keys")).longValue(),
                 run.get("per_key"),
                 run.get("windows"),
@@ -133,7 +135,9 @@ final class Table {
         byBackend.keySet().forEach(backend -> text.append(' ').append(backend.title()).append(" |"));
         text.append(" folddb to the best rocksdb |\n|---|").append("---|".repeat(byBackend.size() + 1));
         text.append('\n');
-        ROWS.forEach(row -> row(row, byBackend, text));
+        ROWS.stream()
+                .filter(row -> runs.stream().noneMatch(run -> Double.isNaN(row.of().applyAsDouble(run))))
+                .forEach(row -> row(row, byBackend, text));
         text.append('\n');
     }
 

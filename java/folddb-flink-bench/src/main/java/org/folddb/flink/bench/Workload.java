@@ -28,6 +28,11 @@ enum Workload {
         return this == WINDOW_REDUCE || this == WINDOW_AGGREGATE || this == SESSIONS;
     }
 
+    /** The time of its records from the first to the last. */
+    long millis(Load load) {
+        return this == SESSIONS ? load.records() : load.windows() * WINDOW_MS;
+    }
+
     /** Gives all records of a load to the operator. */
     void run(Load load, Meter meter) throws Exception {
         switch (this) {
@@ -38,11 +43,11 @@ enum Workload {
         }
     }
 
-    private static long keyOf(long number, Load load) {
+    static long keyOf(long number, Load load) {
         return Long.remainderUnsigned(Results.mixed(number), load.keys());
     }
 
-    private static long valueOf(long number) {
+    static long valueOf(long number) {
         return Results.mixed(~number) >>> 44; // sums stay exact as doubles
     }
 

@@ -48,6 +48,27 @@ class BenchTest {
         return new Measurement(load, backend, MEMORY_BYTES, 5, directory.resolve(backend.title())).run();
     }
 
+    @ParameterizedTest
+    @EnumSource(names = {"WINDOW_REDUCE", "SESSIONS"})
+    void aClusterHasTheSameResults(Workload workload) throws Exception {
+        Load load = new Load(workload, 200, 5, 4);
+        List<Map<String, Object>> all = new ArrayList<>();
+        for (Backend backend : List.of(Backend.HEAP, Backend.FOLDDB, Backend.ROCKSDB)) {
+            Path place = directory.resolve(backend.title());
+            Map<String, Object> figures =
+                    new ClusterRun(load, backend, MEMORY_BYTES, 2, 20, place).run();
+            assertEquals(4000L, figures.get("records"));
+            assertTrue((long) figures.get("results") > 200, figures.toString());
+            all.add(Json.parsed(Json.line(figures)));
+        }
+        assertTrue(Table.of(all).contains("in a cluster of 2 slots"), "and the results are the same");
+        assertThrows(
+                IllegalArgumentException.class,
+                () ->
+                        new ClusterRun(
+                                new Load(Workload.MAP_JOIN, 1, 1, 1), Backend.HEAP, 1, 2, 1, directory));
+    }
+
     /** Pairs that are joined and sums that are read are as many as the records say. */
     @ParameterizedTest
     @EnumSource(names = {"VALUE_RMW", "MAP_JOIN"})
