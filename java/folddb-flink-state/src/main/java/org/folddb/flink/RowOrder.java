@@ -2,8 +2,6 @@ package org.folddb.flink;
 
 import java.io.IOException;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
-import org.apache.flink.core.memory.DataOutputSerializer;
-import org.apache.flink.runtime.state.CompositeKeySerializationUtils;
 import org.apache.flink.runtime.state.RegisteredKeyValueStateBackendMetaInfo;
 import org.apache.flink.runtime.state.VoidNamespaceSerializer;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
@@ -47,28 +45,5 @@ enum RowOrder {
             return 2 * Long.BYTES; // begin and end; it says 0 itself
         }
         return namespaces.getLength() > 0 ? namespaces.getLength() : -1;
-    }
-
-    /** Writes a key of a row up to the key in the map, of a key group and key that are bytes. */
-    <N> void write(
-            byte[] groupAndKey,
-            int length,
-            int keyGroupBytes,
-            N namespace,
-            TypeSerializer<N> serializer,
-            boolean isAmbiguous,
-            DataOutputSerializer out)
-            throws IOException {
-        if (this == NAMESPACE_FIRST) {
-            out.write(groupAndKey, 0, keyGroupBytes);
-            serializer.serialize(namespace, out);
-            out.write(groupAndKey, keyGroupBytes, length - keyGroupBytes);
-            return;
-        }
-        out.write(groupAndKey, 0, length);
-        if (isAmbiguous) {
-            CompositeKeySerializationUtils.writeVariableIntBytes(length - keyGroupBytes, out);
-        }
-        CompositeKeySerializationUtils.writeNameSpace(namespace, serializer, out, isAmbiguous);
     }
 }
