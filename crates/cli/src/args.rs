@@ -79,7 +79,7 @@ pub(crate) struct Globals {
     ///
     /// It is also that of keys that are times, where they are typed without an offset, and of
     /// `import`: there it is the zone of times that name none, and in which days and hours are cut.
-    #[arg(long, global = true, value_name = "ZONE")]
+    #[arg(long, global = true, value_name = "ZONE", allow_hyphen_values = true)]
     pub(crate) zone: Option<Zone>,
 }
 

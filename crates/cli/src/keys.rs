@@ -136,28 +136,56 @@ fn put_element_in_zone(of: &ElementType, item: &mut Datum) {
 /// the table as they are.
 pub(crate) fn shown_value(rules: &DynamicRules, value: &[u8]) -> Datum {
     let Ok(mut shown) = rules.show_value(value) else { return Datum::Bytes(value.to_vec()) };
-    let spec = rules.as_table_rules().fold.spec();
+    if let (ValueCodec::F32, Datum::Float(value)) = (rules.as_table_rules().value_codec(), &mut shown) {
+        *value = shortest(*value);
+    }
     if zones::other_than_utc().is_some() {
-        put_value_in_zone(spec, rules.as_table_rules().value_codec(), &mut shown);
+        let done = each_time(rules, &mut shown, &mut |time| {
+            put_in_zone(time);
+            Ok(())
+        });
+        debug_assert!(done.is_ok(), "showing a time does not fail");
     }
     shown
 }
 
-fn put_value_in_zone(spec: &str, codec: ValueCodec, shown: &mut Datum) {
-    match (spec, &mut *shown) {
-        ("min:time" | "max:time", time) => put_in_zone(time),
-        ("replace" | "first", time) if codec == ValueCodec::Time => put_in_zone(time),
+/// A number of 32 bits as the one with the fewest digits that is stored as the same: 0.1, and not
+/// 0.10000000149011612.
+fn shortest(value: f64) -> f64 {
+    (value as f32).to_string().parse().unwrap_or(value)
+}
+
+/// Visits what is a time in a value: the value, or fields of a record.
+fn each_time(
+    rules: &DynamicRules,
+    value: &mut Datum,
+    visit: &mut impl FnMut(&mut Datum) -> Result<(), CodecError>,
+) -> Result<(), CodecError> {
+    let rules = rules.as_table_rules();
+    match rules.fold.spec() {
+        "replace" | "first" if rules.value_codec() == ValueCodec::Time => visit(value),
+        spec => each_folded_time(spec, value, visit),
+    }
+}
+
+fn each_folded_time(
+    spec: &str,
+    value: &mut Datum,
+    visit: &mut impl FnMut(&mut Datum) -> Result<(), CodecError>,
+) -> Result<(), CodecError> {
+    match (spec, value) {
+        ("min:time" | "max:time", time) => visit(time),
         (spec, Datum::Map(fields)) if spec.contains(":time") => {
-            let Ok(record) = spec.parse::<Record>() else { return };
+            let Ok(record) = spec.parse::<Record>() else { return Ok(()) };
             let folds = (0..).map_while(|index| record.field_fold(index));
             let specs: Vec<(&str, String)> = record.names().zip(folds.map(Fold::spec)).collect();
-            for (name, value) in fields {
-                if let Some((_, spec)) = specs.iter().find(|(of, _)| of == name) {
-                    put_value_in_zone(spec, ValueCodec::Bytes, value);
-                }
-            }
+            fields.iter_mut().try_for_each(|(name, value)| {
+                let of_field = specs.iter().find(|(of, _)| of == name);
+                let done = of_field.map_or(Ok(()), |(_, spec)| each_folded_time(spec, value, visit));
+                done.map_err(|cause| CodecError::new(format!("field `{name}`: {cause}")))
+            })
         }
-        _ => {}
+        _ => Ok(()),
     }
 }
 
@@ -165,6 +193,14 @@ fn put_in_zone(time: &mut Datum) {
     if let Datum::Text(text) = time {
         *text = zones::shown(text);
     }
+}
+
+/// Makes a moment of a typed time, which is in the zone that is asked for where it has no offset.
+fn settle(time: &mut Datum) -> Result<(), CodecError> {
+    let Datum::Text(text) = &*time else { return Ok(()) };
+    let key = KeyCodec::Time.typed_in(&zones::utc_of).parse_text(&[text])?;
+    *time = KeyCodec::I64.show(&key)?;
+    Ok(())
 }
 
 /// The tighter of two lower bounds.
@@ -197,11 +233,11 @@ fn tighter(
 pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
     table.rules().check_writable()?;
     let mut bytes = Vec::new();
-    let datum = match typed_time(table, word) {
-        Some(time) => Ok(time),
-        None => value_datum(table.rules().as_table_rules().fold.spec(), word).map_err(CodecError::new),
-    };
-    let read = datum.and_then(|datum| table.rules().read_value(&datum, &mut bytes));
+    let datum = value_datum(table.rules().as_table_rules().fold.spec(), word).map_err(CodecError::new);
+    let read = datum.and_then(|mut datum| {
+        each_time(table.rules(), &mut datum, &mut settle)?;
+        table.rules().read_value(&datum, &mut bytes)
+    });
     read.map_err(|cause| {
         let spec = table.rules().as_table_rules().fold.spec();
         Failure::Usage(format!(
@@ -210,18 +246,6 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
         ))
     })?;
     Ok(bytes)
-}
-
-/// A typed value that is a time: without an offset it is in the zone that is asked for.
-fn typed_time(table: &BytesTable, word: &str) -> Option<Datum> {
-    let rules = table.rules().as_table_rules();
-    match rules.fold.spec() {
-        "min:time" | "max:time" => {}
-        "replace" | "first" if rules.value_codec() == ValueCodec::Time => {}
-        _ => return None,
-    }
-    let key = KeyCodec::Time.typed_in(&zones::utc_of).parse_text(&[word]).ok()?;
-    KeyCodec::I64.show(&key).ok()
 }
 
 /// Folds with operands that may be lists or have named parts.

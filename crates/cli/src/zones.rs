@@ -6,12 +6,18 @@ use std::sync::{PoisonError, RwLock};
 use std::time::SystemTime;
 
 use folddb::time;
-use jiff::Timestamp;
-use jiff::tz::{Offset, TimeZone};
+use jiff::civil::{DateTime, date};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 
 const PEOPLE: &str = "%Y-%m-%d %H:%M:%S%:z";
 const PROGRAMS: &str = "%Y-%m-%dT%H:%M:%S.%3f%:z";
 const SECONDS: &str = "%Y-%m-%dT%H:%M:%S%:z";
+
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+
+/// Offsets are shorter than a day: no longer one is read.
+const OFFSET_S_END: u64 = 86_400;
 
 static PRESENT: RwLock<Option<TimeZone>> = RwLock::new(None);
 
@@ -46,6 +52,9 @@ fn offset_zone(offset: &str) -> Option<TimeZone> {
     let at: Timestamp = format!("2000-01-01T00:00:00{offset}").parse().ok()?;
     let utc: Timestamp = "2000-01-01T00:00:00Z".parse().ok()?;
     let east = utc.as_second() - at.as_second();
+    if east.unsigned_abs() >= OFFSET_S_END {
+        return None;
+    }
     Some(Offset::from_seconds(i32::try_from(east).ok()?).ok()?.to_time_zone())
 }
 
@@ -60,18 +69,32 @@ pub(crate) fn other_than_utc() -> Option<TimeZone> {
     PRESENT.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The time of a clock in the zone as UTC, both in microseconds since 1970. An error is the moment
-/// that is taken for a time which the clock shows twice, the first one, or never.
+/// The time of a clock in the zone as UTC, both in microseconds since 1970. An error is the first
+/// moment that may be meant by a time which the clock shows twice, or never.
 pub(crate) fn utc_of(clock: i64) -> Result<i64, i64> {
     other_than_utc().map_or(Ok(clock), |zone| utc_of_clock(clock, &zone))
 }
 
-fn utc_of_clock(clock: i64, zone: &TimeZone) -> Result<i64, i64> {
-    let Ok(at) = Timestamp::from_microsecond(clock) else { return Ok(clock) };
-    let moment = zone.to_ambiguous_timestamp(TimeZone::UTC.to_datetime(at));
-    let is_plain = !moment.is_ambiguous();
-    let taken = moment.compatible().map_or(clock, Timestamp::as_microsecond);
-    if is_plain { Ok(taken) } else { Err(taken) }
+/// The same in this zone. Clocks are reckoned with to the end of the year 9999, which is beyond the
+/// last `Timestamp`.
+pub(crate) fn utc_of_clock(clock: i64, zone: &TimeZone) -> Result<i64, i64> {
+    let shown = EPOCH.checked_add(SignedDuration::from_micros(clock));
+    let Ok(shown) = shown else { return Ok(clock) };
+    let before = |offset: Offset| clock - i64::from(offset.seconds()) * 1_000_000;
+    match zone.to_ambiguous_timestamp(shown).offset() {
+        AmbiguousOffset::Unambiguous { offset } => Ok(before(offset)),
+        AmbiguousOffset::Gap { before: offset, .. } | AmbiguousOffset::Fold { before: offset, .. } => {
+            Err(before(offset))
+        }
+    }
+}
+
+/// Why a time of day is not taken.
+pub(crate) fn unclear(text: &str) -> String {
+    format!(
+        "the clocks of the zone are set back or forward, and show {text} twice or never: the moment is said with an \
+         offset such as +01:00"
+    )
 }
 
 /// A time that is shown as ISO 8601 in UTC, as it is shown in the zone.

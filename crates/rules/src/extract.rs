@@ -212,7 +212,9 @@ fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
         Datum::Text(text) if kind == TermKind::TextOrBytes => push_shown(out, text.as_bytes()),
         Datum::Bytes(bytes) if kind == TermKind::TextOrBytes => push_shown(out, bytes),
         Datum::Text(text) if kind == TermKind::Time => {
-            time_text::parse(text, &Ok).iter().for_each(|micros| out.push(&Element::from(*micros)));
+            if let Ok(Some(micros)) = time_text::parse(text, &Ok) {
+                out.push(&Element::from(micros));
+            }
         }
         Datum::Null | Datum::List(_) | Datum::Map(_) => {}
         Datum::Bool(value) => out.push(&Element::Bool(*value)),

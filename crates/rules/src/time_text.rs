@@ -9,6 +9,10 @@
 //! A time that is typed without all of its parts is the beginning of a span: as a key it is that
 //! moment, as a prefix or a bound the whole span. Years are 0 to 9999; what is beyond them, which
 //! only programs can write, is shown and typed as the number of microseconds.
+//!
+//! What would be another moment than the one that is said is refused: digits beyond the
+//! microsecond, unless they are zeros, and an hour or a minute that a clock shows twice or never.
+//! A leap second, `:60`, is the second before it, as there are none in the seconds since 1970.
 
 use std::ops::Range;
 
@@ -69,12 +73,15 @@ pub fn text(micros: i64) -> Option<String> {
     Some(text)
 }
 
-/// A time from data: its text, or the number of microseconds.
-pub(crate) fn of_datum(datum: &Datum) -> Option<i64> {
+/// A time from data: its text, or the number of microseconds. None if it is no time.
+///
+/// # Errors
+/// It is one that is finer than those that are kept.
+pub(crate) fn of_datum(datum: &Datum) -> Result<Option<i64>, String> {
     match datum {
-        Datum::Int(micros) => i64::try_from(*micros).ok(),
+        Datum::Int(micros) => Ok(i64::try_from(*micros).ok()),
         Datum::Text(text) => parse(text, &Ok),
-        _ => None,
+        _ => Ok(None),
     }
 }
 
@@ -84,12 +91,17 @@ pub(crate) type UtcOf<'a> = &'a dyn Fn(i64) -> Result<i64, i64>;
 
 /// The moment that a person typed: a date is its beginning. None if it is no time. `utc_of` is for
 /// times without an offset.
-pub(crate) fn parse(text: &str, utc_of: UtcOf<'_>) -> Option<i64> {
+///
+/// # Errors
+/// It has more digits than are kept, or the clock shows it twice or never.
+pub(crate) fn parse(text: &str, utc_of: UtcOf<'_>) -> Result<Option<i64>, String> {
     let text = text.trim();
-    match read(text) {
-        Some(Read { part: Part::Year | Part::Month, .. }) => None, // too little for a moment
-        Some(read) => Some(read.utc(read.clock, utc_of)),
-        None => whole_number(text),
+    let Some(read) = read(text) else { return Ok(whole_number(text)) };
+    read.check_digits(text)?;
+    match read.part {
+        Part::Year | Part::Month => Ok(None), // too little for a moment
+        Part::Day => Ok(Some(read.utc(read.clock, utc_of))),
+        _ => read.utc_or(read.clock, utc_of).map(Some).map_err(|_| unclear(text)),
     }
 }
 
@@ -97,13 +109,15 @@ pub(crate) fn parse(text: &str, utc_of: UtcOf<'_>) -> Option<i64> {
 /// is no time.
 ///
 /// # Errors
-/// The clock shows no such hour, or not just once such a minute: these are no one span.
+/// It has more digits than are kept. Or the clock shows no such hour, or not just once such a
+/// minute or second: these are no one span.
 pub(crate) fn parse_span(text: &str, utc_of: UtcOf<'_>) -> Result<Option<Range<i64>>, String> {
     let text = text.trim();
     let Some(read) = read(text) else {
         let micros = whole_number(text);
         return Ok(micros.and_then(|micros| Some(micros..micros.checked_add(1)?)));
     };
+    read.check_digits(text)?;
     let begin = read.utc_or(read.clock, utc_of);
     let taken = begin.unwrap_or_else(|taken| taken);
     let span = match read.part {
@@ -111,13 +125,18 @@ pub(crate) fn parse_span(text: &str, utc_of: UtcOf<'_>) -> Result<Option<Range<i
         Part::Minute => taken..taken + MINUTE,
         _ => taken..read.utc(read.clock + read.micros(), utc_of),
     };
-    if span.is_empty() || (read.part == Part::Minute && begin.is_err()) {
-        return Err(format!(
-            "the clocks of the zone are set back or forward, and show {text} twice or never: say which moments, \
-             with an offset such as +01:00"
-        ));
+    let is_short = matches!(read.part, Part::Minute | Part::Second);
+    if span.is_empty() || (is_short && begin.is_err()) {
+        return Err(unclear(text));
     }
     Ok(Some(span))
+}
+
+fn unclear(text: &str) -> String {
+    format!(
+        "the clocks of the zone are set back or forward, and show {text} twice or never: say which moments, with an \
+         offset such as +01:00"
+    )
 }
 
 /// What a typed time says.
@@ -129,9 +148,18 @@ struct Read {
     clock: i64,
     /// How far that clock is before UTC, if that is said.
     east: Option<i64>,
+    /// It has digits beyond the microsecond that are not zeros.
+    is_finer: bool,
 }
 
 impl Read {
+    fn check_digits(&self, text: &str) -> Result<(), String> {
+        match self.is_finer {
+            true => Err(format!("times are kept to the microsecond, and {text} has more digits")),
+            false => Ok(()),
+        }
+    }
+
     fn utc(&self, clock: i64, utc_of: UtcOf<'_>) -> i64 {
         self.utc_or(clock, utc_of).unwrap_or_else(|taken| taken)
     }
@@ -173,12 +201,13 @@ fn read(text: &str) -> Option<Read> {
     let Some(time) = time else {
         let (date, east) = date.strip_suffix(['Z', 'z']).map_or((date, None), |date| (date, Some(0)));
         let (date, part) = read_date(date)?;
-        return Some(Read { date, part, clock: days_of(date) * DAY, east });
+        return Some(Read { date, part, clock: days_of(date) * DAY, east, is_finer: false });
     };
     let (date, part) = read_date(date)?;
     let (time, east) = split_offset(time)?;
-    let (of_day, smaller) = read_time(time)?;
-    (part == Part::Day).then(|| Read { date, part: smaller, clock: days_of(date) * DAY + of_day, east })
+    let OfDay { micros, part: smaller, is_finer } = read_time(time)?;
+    let clock = days_of(date) * DAY + micros;
+    (part == Part::Day).then_some(Read { date, part: smaller, clock, east, is_finer })
 }
 
 fn read_date(text: &str) -> Option<(Date, Part)> {
@@ -200,8 +229,14 @@ fn read_date(text: &str) -> Option<(Date, Part)> {
     is_one.then_some((date, part))
 }
 
-/// The microseconds of a time of day, and its smallest part.
-fn read_time(text: &str) -> Option<(i64, Part)> {
+/// A time of day, as [`Read`] has it.
+struct OfDay {
+    micros: i64,
+    part: Part,
+    is_finer: bool,
+}
+
+fn read_time(text: &str) -> Option<OfDay> {
     let (text, fraction) = text.split_once(['.', ',']).map_or((text, None), |(text, of)| (text, Some(of)));
     let mut parts = text.split(':');
     let hour = digits(parts.next()?, 2)?;
@@ -216,20 +251,22 @@ fn read_time(text: &str) -> Option<(i64, Part)> {
     }
     let [minute, second] = [minute, second].map(|part| part.map_or(Some(0), |part| digits(part, 2)));
     let (minute, second) = (minute?, second?);
-    if hour > 23 || minute > 59 || second > 59 {
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let fraction = fraction.map_or(Some(0), read_fraction)?;
-    Some((hour * HOUR + minute * MINUTE + second * SECOND + fraction, part))
+    let second = second.min(59); // a leap second
+    let nanos = fraction.map_or(Some(0), read_fraction)?;
+    let micros = hour * HOUR + minute * MINUTE + second * SECOND + nanos / 1000;
+    Some(OfDay { micros, part, is_finer: nanos % 1000 != 0 })
 }
 
-/// The microseconds of a fraction of a second; what is smaller is cut off.
+/// The nanoseconds of a fraction of a second.
 fn read_fraction(text: &str) -> Option<i64> {
     if !(1..=9).contains(&text.len()) {
         return None;
     }
     digits(text, text.len())?;
-    format!("{text:0<6}")[..6].parse().ok()
+    format!("{text:0<9}").parse().ok()
 }
 
 /// A time of day without its offset, and that offset in microseconds to the east, if there is one.

@@ -273,7 +273,7 @@ pub(crate) struct WriteArgs {
 pub(crate) struct TtlArgs {
     /// The value expires after this time: 90s, 15m, 30d [default: as the table says; with by-write,
     /// never, whatever was set before]
-    #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = human::parse_time, allow_hyphen_values = true)]
     pub(crate) ttl: Option<std::time::Duration>,
 }
 

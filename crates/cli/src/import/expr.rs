@@ -89,6 +89,20 @@ impl Expr {
         }
     }
 
+    /// Has it give moments where it gives times, or their beginnings, as text.
+    pub(crate) fn give_moments(&mut self) {
+        match self {
+            Expr::Call(Function::Coalesce, arguments) => arguments.iter_mut().for_each(Expr::give_moments),
+            Expr::Call(Function::If, arguments) => {
+                arguments.iter_mut().skip(1).for_each(Expr::give_moments);
+            }
+            Expr::Call(function, _) if function.gives_times() => {
+                *function = Function::Begins(Box::new(function.clone()));
+            }
+            _ => {}
+        }
+    }
+
     /// Whether it gives numbers only.
     fn is_number(&self) -> bool {
         use Operator::{Minus, Modulo, Over, Plus, Times};

@@ -8,13 +8,18 @@
 //!   1357016400   1357016400.25   1357016400000                        seconds, milli-, micro- or nanoseconds since 1970
 //! ```
 //!
-//! A time without an offset is in the zone that is asked for. A number has at least nine digits, so
-//! that it is not taken for a date.
+//! A time without an offset is in the zone that is asked for; one that its clocks show twice or
+//! never is refused where that matters. A number has at least nine digits, so that it is not taken
+//! for a date.
 
-use jiff::civil::DateTime;
+use folddb::Datum;
+use folddb::codec::KeyCodec;
+use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+use crate::zones;
 
 pub(crate) use crate::zones::zone;
 
@@ -38,24 +43,51 @@ pub(crate) enum Unit {
     Time,
 }
 
+/// Why a text is no moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoTime {
+    /// It is in none of the forms.
+    Unlike,
+    /// The clocks of the zone show it twice or never: the moments between which it is not known.
+    Unclear(Timestamp, Timestamp),
+}
+
 /// Reads a time in one of the common forms.
-pub(crate) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+pub(crate) fn parse(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     let text = text.trim();
     if is_epoch(text) {
-        return epoch(text);
+        return epoch(text).ok_or(NoTime::Unlike);
     }
     let bytes = text.as_bytes();
     if bytes.get(2) == Some(&b'/') && text.len() > 12 {
         return named(text, "%d/%b/%Y:%H:%M:%S %z", zone);
     }
-    if bytes.first()?.is_ascii_alphabetic() {
-        let whole = jiff::fmt::rfc2822::parse(text).ok().map(|at| at.timestamp());
-        return whole.or_else(|| without_year(text, zone));
+    if bytes.first().is_some_and(u8::is_ascii_alphabetic) {
+        let whole = jiff::fmt::rfc2822::parse(text).map(|at| at.timestamp());
+        return whole.or_else(|_| without_year(text, zone));
     }
-    let has_offset = text.ends_with(['Z', 'z']) || text.get(10..)?.contains(['+', '-']);
+    let has_offset = text.ends_with(['Z', 'z']) || text.get(10..).is_some_and(|end| end.contains(['+', '-']));
     match has_offset {
-        true => text.parse().ok(),
-        false => in_zone(text.parse().ok()?, zone),
+        true => text.parse().map_err(|_| NoTime::Unlike),
+        false => {
+            let is_date = !text.contains(['T', 't', ' ', ':']);
+            in_zone(text.parse().map_err(|_| NoTime::Unlike)?, is_date, zone)
+        }
+    }
+}
+
+/// What is made of a time that was read: also of one that is not known between two moments, of
+/// which the same is made, such as the day.
+pub(crate) fn settled<T: PartialEq>(
+    read: Result<Timestamp, NoTime>,
+    make: impl Fn(Timestamp) -> T,
+) -> Result<T, NoTime> {
+    match read {
+        Err(NoTime::Unclear(one, other)) => {
+            let (of_one, of_other) = (make(one), make(other));
+            if of_one == of_other { Ok(of_one) } else { Err(NoTime::Unclear(one, other)) }
+        }
+        read => read.map(make),
     }
 }
 
@@ -67,7 +99,7 @@ pub(crate) fn is_epoch(text: &str) -> bool {
 }
 
 /// Reads a time, also what a time was cut to, which is its beginning.
-pub(crate) fn moment(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+pub(crate) fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     let is_cut = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-T".contains(&byte));
     match (is_cut(text), text.len()) {
         (true, 4) => parse(&format!("{text}-01-01"), zone),
@@ -77,21 +109,52 @@ pub(crate) fn moment(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// Reads a time for a key or a value that is one, in microseconds since 1970.
+/// Reads a time for a key or a value that is one, in microseconds since 1970; smaller digits are
+/// cut off.
 pub(crate) fn micros(text: &str, zone: &TimeZone) -> Result<i64, String> {
-    let nanos = moment(text, zone).map(Timestamp::as_nanosecond).ok_or_else(|| {
-        format!("expected a time (2013-01-01T05:15:00Z, or seconds since 1970), found `{text}`")
-    })?;
-    i64::try_from(nanos.div_euclid(1000)).map_err(|_| format!("`{text}` is too far from 1970"))
+    match moment(text, zone) {
+        Ok(at) => Ok(micros_of(at)),
+        Err(NoTime::Unclear(..)) => Err(zones::unclear(text)),
+        Err(NoTime::Unlike) => typed(text, zone).ok_or_else(|| {
+            format!("expected a time (2013-01-01T05:15:00Z, or seconds since 1970), found `{text}`")
+        }),
+    }
+}
+
+/// The same of a moment.
+pub(crate) fn micros_of(at: Timestamp) -> i64 {
+    at.as_nanosecond().div_euclid(1000) as i64 // in the years to 9999 it fits
+}
+
+/// A time as it may be typed: also of the last day of the year 9999, which stands for never, and is
+/// beyond the last `Timestamp`.
+fn typed(text: &str, zone: &TimeZone) -> Option<i64> {
+    if is_epoch(text) {
+        return None;
+    }
+    let fraction = text.find(['.', ',']).map_or(text.len(), |point| point + 1);
+    let digits = text[fraction..].find(|letter: char| !letter.is_ascii_digit());
+    let end = digits.map_or(text.len(), |digits| fraction + digits);
+    let finer = end.min(fraction + 6);
+    let text = [&text[..finer], &text[end..]].concat();
+    let key = KeyCodec::Time.typed_in(&|clock| zones::utc_of_clock(clock, zone)).parse_text(&[&text]).ok()?;
+    match KeyCodec::I64.show(&key) {
+        Ok(Datum::Int(micros)) => i64::try_from(micros).ok(),
+        _ => None,
+    }
 }
 
 /// A time of syslog: it is the last such one, at most a day ahead.
-fn without_year(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+fn without_year(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     let now = Timestamp::now();
     let year = now.to_zoned(zone.clone()).year();
     let of_year = |year: i16| named(&format!("{year} {text}"), "%Y %b %d %H:%M:%S", zone);
     let soon = now.as_second() + 86_400;
-    of_year(year).filter(|at| at.as_second() < soon).or_else(|| of_year(year - 1))
+    match of_year(year) {
+        Ok(at) | Err(NoTime::Unclear(at, _)) if at.as_second() >= soon => of_year(year - 1),
+        Err(NoTime::Unlike) => of_year(year - 1),
+        read => read,
+    }
 }
 
 fn epoch(text: &str) -> Option<Timestamp> {
@@ -109,14 +172,14 @@ fn epoch(text: &str) -> Option<Timestamp> {
 }
 
 /// Reads a time in a form that is named, as of `strptime`: `%d.%m.%Y %H:%M`.
-pub(crate) fn named(text: &str, format: &str, zone: &TimeZone) -> Option<Timestamp> {
-    let broken = strtime::parse(format, text).ok()?;
+pub(crate) fn named(text: &str, format: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
+    let broken = strtime::parse(format, text).map_err(|_| NoTime::Unlike)?;
     if let Ok(at) = broken.to_timestamp() {
-        return Some(at);
+        return Ok(at);
     }
-    let date = broken.to_date().ok()?;
+    let date = broken.to_date().map_err(|_| NoTime::Unlike)?;
     let time = broken.to_time().unwrap_or_default();
-    in_zone(date.to_datetime(time), zone)
+    in_zone(date.to_datetime(time), broken.hour().is_none(), zone)
 }
 
 /// Whether a form can be the one of times.
@@ -127,8 +190,42 @@ pub(crate) fn check_format(format: &str) -> Result<(), String> {
         .map_err(|error| format!("`{format}` is no form of times: {error}"))
 }
 
-fn in_zone(at: DateTime, zone: &TimeZone) -> Option<Timestamp> {
-    zone.to_ambiguous_timestamp(at).compatible().ok()
+/// A date, which is its beginning, has one also where the clocks show its midnight twice or never.
+fn in_zone(at: DateTime, is_date: bool, zone: &TimeZone) -> Result<Timestamp, NoTime> {
+    let moment = zone.to_ambiguous_timestamp(at);
+    match (moment.earlier(), moment.later()) {
+        (Ok(one), Ok(other)) if moment.is_ambiguous() && !is_date => Err(NoTime::Unclear(one, other)),
+        _ => moment.compatible().map_err(|_| NoTime::Unlike),
+    }
+}
+
+/// The moment at which the unit begins that a time is in. It is reckoned from that moment, and not
+/// from the text of the unit: in autumn an hour of the clock is there twice.
+pub(crate) fn begin(at: Timestamp, unit: Unit, zone: &TimeZone) -> Option<Timestamp> {
+    let shown = at.to_zoned(zone.clone());
+    let date = |month: i8, day: i8| {
+        let date = Date::new(shown.year(), month, day).ok()?;
+        zone.to_timestamp(DateTime::from(date)).ok()
+    };
+    let nanos = |minutes: i8| {
+        let past = i64::from(shown.minute() % minutes) * 60 + i64::from(shown.second());
+        past * 1_000_000_000 + i64::from(shown.subsec_nanosecond())
+    };
+    let past = match unit {
+        Unit::Year => return date(1, 1),
+        Unit::Month => return date(shown.month(), 1),
+        Unit::Day => return date(shown.month(), shown.day()),
+        Unit::Hour => nanos(60),
+        Unit::Minute(step) => nanos(step),
+        Unit::Second => i64::from(shown.subsec_nanosecond()),
+        Unit::Weekday | Unit::HourOfDay | Unit::Epoch | Unit::EpochMs | Unit::Time => return Some(at),
+    };
+    let begin = at.checked_sub(SignedDuration::from_nanos(past)).ok()?;
+    if zone.to_offset(begin) == shown.offset() {
+        return Some(begin);
+    }
+    // The clocks were set within the unit: this one of it begins there.
+    zone.preceding(at.checked_add(SignedDuration::from_nanos(1)).ok()?).next().map(|set| set.timestamp())
 }
 
 /// A time cut to a unit, as text: that of a part is a date, or the beginning of one.

@@ -25,6 +25,10 @@ fn a_shown_time_is_the_same_moment_in_each_zone() {
     let before_1970 = iso_in(&half, "1969-12-31T23:59:59.999999Z");
     assert_eq!(before_1970.as_deref(), Some("1970-01-01T05:29:59.999999+05:30"));
     assert_eq!(iso_in(&half, "noon"), None);
+    assert!(zone("-23:59").is_ok());
+    for long in ["+24:00", "-25:00"] {
+        assert!(zone(long).unwrap_err().contains("there is no time zone"), "{long}");
+    }
     assert!(zone("Mars/Olympus").unwrap_err().contains("there is no time zone"));
 }
 
@@ -37,5 +41,8 @@ fn the_time_of_a_clock_is_a_moment() {
     assert_eq!(utc_of_clock(micros("2025-03-30T02:30:00Z"), &berlin), Err(micros("2025-03-30T01:30:00Z")));
     // The hour that is there twice on the last Sunday of October.
     assert_eq!(utc_of_clock(micros("2025-10-26T02:30:00Z"), &berlin), Err(micros("2025-10-26T00:30:00Z")));
+    // Beyond the last `Timestamp`.
+    let never = 253_402_300_799_999_999;
+    assert_eq!(utc_of_clock(never, &berlin), Ok(never - 3_600_000_000));
     assert_eq!(utc_of(1_000_000), Ok(1_000_000), "UTC, if no zone is asked for");
 }

@@ -6,7 +6,10 @@ use crate::datum::{Datum, from_hex, parse_float, plain, unwrapped};
 use crate::time_text;
 
 pub(super) fn wrong(expected: &str, found: &Datum) -> CodecError {
-    CodecError::new(format!("expected {expected}, found {}", Datum::List(vec![found.clone()])))
+    // An element of a list is shown so that its type is known: texts in quotes, bytes with 0x.
+    let listed = Datum::List(vec![found.clone()]).to_string();
+    let shown = listed.strip_prefix('[').and_then(|shown| shown.strip_suffix(']')).unwrap_or(&listed);
+    CodecError::new(format!("expected {expected}, found {shown}"))
 }
 
 pub(super) fn read_bytes(datum: &Datum) -> Result<Vec<u8>, CodecError> {
@@ -40,7 +43,8 @@ pub(super) fn read_int<T: TryFrom<i128>>(datum: &Datum, name: &str) -> Result<T,
 
 /// A time as text, or as a number of microseconds.
 pub(super) fn read_time(datum: &Datum) -> Result<i64, CodecError> {
-    time_text::of_datum(datum).ok_or_else(|| wrong(time_text::EXPECTED, datum))
+    let read = time_text::of_datum(datum).map_err(CodecError::new)?;
+    read.ok_or_else(|| wrong(time_text::EXPECTED, datum))
 }
 
 pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> {

@@ -63,8 +63,9 @@ impl KeyCodec {
     }
 
     /// Keys that are typed in a zone: `utc_of` makes the time of a clock there UTC, both in
-    /// microseconds since 1970. It gives as an error the moment that it takes for a time which the
-    /// clock shows twice, or never, as it is set back or forward.
+    /// microseconds since 1970. It gives as an error the first moment that may be meant by a time
+    /// which the clock shows twice, or never, as it is set back or forward: a date begins then, and
+    /// a time of day is refused.
     pub fn typed_in<'a>(&'a self, utc_of: &'a dyn Fn(i64) -> Result<i64, i64>) -> TypedKeys<'a> {
         TypedKeys { codec: self, utc_of }
     }
@@ -100,13 +101,13 @@ impl TypedKeys<'_> {
         match self.codec {
             KeyCodec::Tuple | KeyCodec::TypedTuple(_) => {
                 let mut items = self.codec.read_elements(parts)?;
-                self.settle_all(self.codec.element_types().unwrap_or_default(), &mut items);
+                self.settle_all(self.codec.element_types().unwrap_or_default(), &mut items)?;
                 self.codec.encode(&Datum::List(items), &mut key)?;
             }
             codec => {
                 let mut datum = Datum::Text(codec.only_part(parts)?.to_owned());
                 if *codec == KeyCodec::Time {
-                    self.settle(&ElementType::Time, &mut datum);
+                    self.settle(&ElementType::Time, &mut datum)?;
                 }
                 codec.encode(&datum, &mut key)?;
             }
@@ -161,7 +162,7 @@ impl TypedKeys<'_> {
             Some((of, item)) => self.span_of(of, item)?,
             None => None,
         };
-        self.settle_all(types, &mut items);
+        self.settle_all(types, &mut items)?;
         let Some(span) = span else {
             put_items(types, &items, &mut packed)?;
             return Ok(tuple::packed_prefix_range(packed));
@@ -185,20 +186,21 @@ impl TypedKeys<'_> {
     }
 
     /// Makes numbers of the texts of times. What is no time stays text, which is then refused.
-    fn settle_all(&self, types: &[ElementType], items: &mut [Datum]) {
-        types.iter().zip(items).for_each(|(element, item)| self.settle(element, item));
+    fn settle_all(&self, types: &[ElementType], items: &mut [Datum]) -> Result<(), CodecError> {
+        types.iter().zip(items).try_for_each(|(element, item)| self.settle(element, item))
     }
 
-    fn settle(&self, element: &ElementType, item: &mut Datum) {
+    fn settle(&self, element: &ElementType, item: &mut Datum) -> Result<(), CodecError> {
         match (element, &mut *item) {
             (ElementType::Time, Datum::Text(text)) => {
-                if let Some(micros) = time_text::parse(text, self.utc_of) {
+                if let Some(micros) = time_text::parse(text, self.utc_of).map_err(CodecError::new)? {
                     *item = Datum::Int(micros.into());
                 }
+                Ok(())
             }
             (ElementType::Optional(inner), _) => self.settle(inner, item),
             (ElementType::Tuple(types), Datum::List(items)) => self.settle_all(types, items),
-            _ => {}
+            _ => Ok(()),
         }
     }
 }

@@ -176,7 +176,8 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
 
 /// A time, in microseconds since 1970.
 pub(crate) fn time(datum: &Datum) -> Result<i64, FoldFailure> {
-    time_text::of_datum(datum).map_or_else(|| unexpected(time_text::EXPECTED, datum), Ok)
+    let read = time_text::of_datum(datum).map_err(FoldFailure)?;
+    read.map_or_else(|| unexpected(time_text::EXPECTED, datum), Ok)
 }
 
 /// Puts a varint in front of the bytes from `at` on: for a length that is known only when they are

@@ -9,11 +9,11 @@ use crate::datum::Datum;
 const AT: i64 = 1_795_336_200_000_000;
 
 fn parse(text: &str) -> Option<i64> {
-    super::parse(text, &Ok)
+    super::parse(text, &Ok).unwrap_or_default()
 }
 
 fn parse_span(text: &str) -> Option<Range<i64>> {
-    super::parse_span(text, &Ok).unwrap()
+    super::parse_span(text, &Ok).unwrap_or_default()
 }
 
 #[test]
@@ -44,7 +44,22 @@ fn the_forms_that_people_type_are_one_moment() {
         assert_eq!(parse(form), Some(AT), "{form}");
     }
     assert_eq!(parse("2026-11-22"), Some(AT - AT.rem_euclid(86_400_000_000)));
-    assert_eq!(parse("2026-11-22T08:30:00.1234567Z"), Some(AT + 123_456));
+}
+
+#[test]
+fn digits_beyond_the_microsecond_are_refused_unless_they_are_zeros() {
+    assert_eq!(parse("2026-11-22T08:30:00.123456Z"), Some(AT + 123_456));
+    assert_eq!(parse("2026-11-22T08:30:00.123456000Z"), Some(AT + 123_456));
+    for finer in ["2026-11-22T08:30:00.1234567Z", "2026-11-22T08:30:00.000000001"] {
+        assert!(super::parse(finer, &Ok).unwrap_err().contains("microsecond"), "{finer}");
+        assert!(super::parse_span(finer, &Ok).unwrap_err().contains("microsecond"), "{finer}");
+    }
+}
+
+#[test]
+fn a_leap_second_is_the_second_before_it() {
+    assert_eq!(parse("2016-12-31T23:59:60Z"), parse("2016-12-31T23:59:59Z"));
+    assert_eq!(parse("2016-12-31T23:59:60.5Z"), parse("2016-12-31T23:59:59.5Z"));
 }
 
 #[test]
@@ -60,7 +75,7 @@ fn what_is_no_time_is_refused() {
         "2026-11-00",
         "2026-11-22T24:00:00Z",
         "2026-11-22T08:60:00Z",
-        "2026-11-22T08:30:60Z",
+        "2026-11-22T08:30:61Z",
         "2026-11-22T08:30:00.",
         "2026-11-22T08.5",
         "2026-11T08:30:00Z",
@@ -101,9 +116,9 @@ fn a_part_of_a_time_is_a_span() {
 fn a_time_without_an_offset_is_of_the_clock_that_is_given() {
     let hour = 3_600_000_000;
     let berlin = |clock: i64| Ok(clock - hour);
-    assert_eq!(super::parse("2026-11-22T09:30", &berlin), Some(AT));
-    assert_eq!(super::parse("2026-11-22T08:30Z", &berlin), Some(AT));
-    assert_eq!(super::parse("2026-11-22T03:30-05:00", &berlin), Some(AT));
+    assert_eq!(super::parse("2026-11-22T09:30", &berlin), Ok(Some(AT)));
+    assert_eq!(super::parse("2026-11-22T08:30Z", &berlin), Ok(Some(AT)));
+    assert_eq!(super::parse("2026-11-22T03:30-05:00", &berlin), Ok(Some(AT)));
     let day = super::parse_span("2026-11-22", &berlin).unwrap().expect("a day");
     assert_eq!((day.start, day.end - day.start), (AT - 9 * hour - hour / 2, 24 * hour));
     // On the day on which clocks are put back, it has 25 hours.
@@ -125,9 +140,11 @@ fn a_minute_that_a_clock_shows_twice_or_never_is_no_span() {
     let span = |text: &str| super::parse_span(text, &back).map(Option::unwrap);
     assert_eq!(span("2026-11-22T02").unwrap(), two - hour..two + hour, "both of them");
     assert_eq!(span("2026-11-22T01:59").unwrap(), two - hour - minute..two - hour);
-    for twice in ["2026-11-22T02:00", "2026-11-22T02:30", "2026-11-22T02:59"] {
+    for twice in ["2026-11-22T02:00", "2026-11-22T02:30", "2026-11-22T02:59", "2026-11-22T02:30:00"] {
         assert!(span(twice).unwrap_err().contains("twice or never"), "{twice}");
+        assert!(super::parse(twice, &back).unwrap_err().contains("twice or never"), "{twice}");
     }
+    assert!(super::parse("2026-11-22T02", &back).is_err(), "the beginning of which of them");
     assert_eq!(span("2026-11-22T02:59+01:00").unwrap(), two - minute..two);
     assert_eq!(span("2026-11-22T03:00").unwrap(), two + hour..two + hour + minute);
     // At two it is set forward to three.
@@ -139,7 +156,11 @@ fn a_minute_that_a_clock_shows_twice_or_never_is_no_span() {
     let span = |text: &str| super::parse_span(text, &forth).map(Option::unwrap);
     for never in ["2026-11-22T02", "2026-11-22T02:30"] {
         assert!(span(never).is_err(), "{never}");
+        assert!(super::parse(never, &forth).is_err(), "{never}");
     }
+    // A date is its beginning, also where its midnight is left out.
+    let late = |clock: i64| if clock == two - 2 * hour { Err(clock + hour) } else { Ok(clock) };
+    assert_eq!(super::parse("2026-11-22", &late), Ok(Some(two - hour)));
     let day = span("2026-11-22").unwrap();
     assert_eq!(day.end - day.start, 23 * hour);
 }

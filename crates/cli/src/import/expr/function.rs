@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
 
 use super::value::{Value, whole_of};
 use crate::human;
-use crate::import::times::{self, Unit};
+use crate::import::times::{self, NoTime, Unit};
+use crate::zones;
 
 /// The functions by name, with what they take.
 pub(super) const FUNCTIONS: [(&str, &str); 32] = [
@@ -70,6 +72,9 @@ pub(crate) enum Function {
         format: String,
         zone: TimeZone,
     },
+    /// The moment of what this function gives, which is a time or the beginning of one: for what is a
+    /// time, since the text of an hour may be that of two.
+    Begins(Box<Function>),
     /// A time, as what is compared: what this function gives, or the text itself, in its zone.
     Moment {
         of: Box<Function>,
@@ -115,7 +120,9 @@ impl Function {
             Function::Matches(_) | Function::Contains | Function::StartsWith | Function::EndsWith => {
                 Kind::Bool
             }
-            Function::Named { .. } | Function::Cut { unit: Unit::Time, .. } => Kind::Time,
+            Function::Named { .. } | Function::Cut { unit: Unit::Time, .. } | Function::Begins(_) => {
+                Kind::Time
+            }
             _ => Kind::Other,
         }
     }
@@ -154,6 +161,7 @@ impl Function {
     pub(super) fn zone(&self) -> Option<&TimeZone> {
         match self {
             Function::Cut { zone, .. } | Function::Named { zone, .. } => Some(zone),
+            Function::Begins(of) => of.zone(),
             _ => None,
         }
     }
@@ -200,6 +208,10 @@ impl Function {
         }
         match self {
             Function::Moment { of, is_maybe, .. } => of.moment_of(&values[0], *is_maybe),
+            Function::Begins(of) => {
+                let text = text_of(&values[0])?;
+                of.begin(&text).map(Value::Moment).map_err(|none| of.wrong(&text, none))
+            }
             Function::Cut { .. } | Function::Named { .. } => self.of_time(&values[0]),
             Function::Abs
             | Function::Floor
@@ -257,28 +269,39 @@ impl Function {
         }
     }
 
-    /// The time that a text is, or the beginning of what this function cuts it to.
+    /// The time that a text is, as what is compared.
     fn moment_of<'a>(&self, value: &Value<'_>, is_maybe: bool) -> Result<Value<'a>, String> {
-        let given = match self {
-            Function::Cut { unit: Unit::Time, zone } => {
-                let text = text_of(value)?;
-                times::moment(&text, zone).ok_or_else(|| no_time(&text))
-            }
-            Function::Named { format, zone } => {
-                let text = text_of(value)?;
-                times::named(&text, format, zone).ok_or_else(|| not_like(&text, format))
-            }
-            cut => {
-                let text = cut.of_time(value)?.text().unwrap_or_default().into_owned();
-                cut.zone().and_then(|zone| times::moment(&text, zone)).ok_or_else(|| no_time(&text))
-            }
-        };
-        match given {
+        let text = text_of(value)?;
+        match self.begin(&text) {
             Ok(at) => Ok(Value::Moment(at)),
-            Err(_) if is_maybe => Ok(Value::Text(Cow::Owned(text_of(value)?.into_owned()))),
-            Err(wrong) => {
-                Err(format!("{wrong} (texts that are no times are compared so: concat(…) > \"…\")"))
+            Err(NoTime::Unlike) if is_maybe => Ok(Value::Text(Cow::Owned(text.into_owned()))),
+            Err(none @ NoTime::Unclear(..)) => Err(self.wrong(&text, none)),
+            Err(none) => Err(format!(
+                "{} (texts that are no times are compared so: concat(…) > \"…\")",
+                self.wrong(&text, none)
+            )),
+        }
+    }
+
+    /// The time that a text is, or the beginning of what this function cuts it to.
+    fn begin(&self, text: &str) -> Result<Timestamp, NoTime> {
+        match self {
+            Function::Cut { unit: Unit::Time, zone } => times::moment(text, zone),
+            Function::Cut { unit, zone } => {
+                let begin = times::settled(times::parse(text, zone), |at| times::begin(at, *unit, zone))?;
+                begin.ok_or(NoTime::Unlike)
             }
+            Function::Named { format, zone } => times::named(text, format, zone),
+            _ => Err(NoTime::Unlike),
+        }
+    }
+
+    /// Why it takes a text for no time.
+    fn wrong(&self, text: &str, none: NoTime) -> String {
+        match (none, self) {
+            (NoTime::Unclear(..), _) => zones::unclear(text),
+            (NoTime::Unlike, Function::Named { format, .. }) => not_like(text, format),
+            (NoTime::Unlike, _) => no_time(text),
         }
     }
 
@@ -286,14 +309,11 @@ impl Function {
         let text = text_of(value)?;
         let (at, unit, zone) = match self {
             Function::Cut { unit, zone } => (times::parse(&text, zone), *unit, zone),
-            Function::Named { format, zone } => match times::named(&text, format, zone) {
-                None => return Err(not_like(&text, format)),
-                at => (at, Unit::Time, zone),
-            },
+            Function::Named { format, zone } => (times::named(&text, format, zone), Unit::Time, zone),
             _ => return Ok(Value::Null),
         };
-        let Some(at) = at else { return Err(no_time(&text)) };
-        Ok(Value::Field(Cow::Owned(times::cut(at, unit, zone))))
+        let cut = times::settled(at, |at| times::cut(at, unit, zone));
+        cut.map(|cut| Value::Field(Cow::Owned(cut))).map_err(|none| self.wrong(&text, none))
     }
 
     fn of_number<'a>(&self, values: &[Value<'_>]) -> Result<Value<'a>, String> {

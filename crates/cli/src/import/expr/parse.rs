@@ -6,7 +6,8 @@ use super::Expr;
 use super::function::Function;
 use super::value::{Operator, Value};
 use super::words::{Word, words};
-use crate::import::times;
+use crate::import::times::{self, NoTime};
+use crate::zones;
 
 /// How deep an expression may be nested.
 const DEPTH_MAX: usize = 64;
@@ -290,7 +291,7 @@ fn are_times(left: &Expr, right: &Expr, is_order: bool) -> bool {
     let is_quoted = |expr: &Expr| match expr {
         Expr::Constant(Value::Text(text)) => {
             let is_moment = text.contains(':');
-            let is_time = || times::parse(text, &TimeZone::UTC).is_some();
+            let is_time = || times::parse(text, &TimeZone::UTC).is_ok();
             (is_order || is_moment) && text.parse::<f64>().is_err() && is_time()
         }
         _ => false,
@@ -313,10 +314,13 @@ fn moment(expr: Expr, zone: &TimeZone, is_maybe: bool) -> Result<Expr, String> {
         } else {
             String::new()
         };
-        let at = times::moment(text, zone).filter(|_| number.is_empty()).ok_or_else(|| {
-            format!("expected a time beside a time (as 2013-01-01, 2013-01-01T05:15:00Z), found \"{text}\"{number}")
-        })?;
-        return Ok(Expr::Constant(Value::Moment(at)));
+        return match times::moment(text, zone) {
+            Ok(at) if number.is_empty() => Ok(Expr::Constant(Value::Moment(at))),
+            Err(NoTime::Unclear(..)) => Err(zones::unclear(text)),
+            _ => Err(format!(
+                "expected a time beside a time (as 2013-01-01, 2013-01-01T05:15:00Z), found \"{text}\"{number}"
+            )),
+        };
     }
     let (function, arguments) = match expr {
         Expr::Call(function, arguments) if function.gives_times() => {

@@ -2,6 +2,7 @@
 
 use folddb::{Datum, Fold};
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
@@ -133,6 +134,10 @@ impl Computed {
                 put_text(datum, if truth { "1" } else { "0" });
                 Ok(true)
             }
+            Value::Moment(at) => {
+                put_moment(datum, at);
+                Ok(true)
+            }
             value => {
                 let text = value.text().unwrap_or_default();
                 match takes {
@@ -191,8 +196,7 @@ impl Computed {
     /// A row of which it gives something that the fold does not take.
     pub(super) fn bad(&self, given: &Datum, takes: &Takes, cause: &str) -> BadRow {
         // The number that is compared is often a time, of which a fold knows nothing.
-        let is_time =
-            |text: &str| text.parse::<f64>().is_err() && times::parse(text, &TimeZone::UTC).is_some();
+        let is_time = |text: &str| text.parse::<f64>().is_err() && times::parse(text, &TimeZone::UTC).is_ok();
         match (takes, given) {
             (Takes::Fold(spec), Datum::List(items))
                 if spec.starts_with("lww")
@@ -255,6 +259,11 @@ pub(super) fn check_is_no_column(constant: &str, rows: &Rows) -> Result<(), Fail
         "`{constant}` is a {kind} and the name of a column: for the column, put it in backquotes (`{constant}`), for \
          the {kind}, in brackets: ({constant})"
     )))
+}
+
+/// Sets the datum to a moment.
+pub(super) fn put_moment(datum: &mut Datum, at: Timestamp) {
+    *datum = Datum::Int(times::micros_of(at).into());
 }
 
 /// Sets the datum to the time that this text is; an empty one stays text.

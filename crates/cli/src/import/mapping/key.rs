@@ -12,7 +12,7 @@ use crate::import::expr::value::Value;
 use crate::import::row::{BadRow, Fields, Slot};
 use crate::import::rows::Rows;
 
-use super::computed::{Computed, put_text, put_time};
+use super::computed::{Computed, put_moment, put_text, put_time};
 use super::stated::Stated;
 
 /// What makes the key.
@@ -37,7 +37,7 @@ enum KeyPart {
 impl KeyMap {
     /// Finds the columns.
     pub(super) fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<KeyMap, Failure> {
-        let parts: Vec<KeyPart> =
+        let mut parts: Vec<KeyPart> =
             stated.key_columns.iter().map(|name| key_part(name, stated, rows)).collect::<Result<_, _>>()?;
         let slots: Vec<Slot> = parts.iter().filter_map(KeyPart::slot).collect();
         let types = rules.key_codec().element_types().unwrap_or_default();
@@ -50,7 +50,13 @@ impl KeyMap {
             Some(element) => is_time(element),
             None => *rules.key_codec() == KeyCodec::Time,
         };
-        let times = (0..parts.len()).map(|index| is_time(index).then(|| stated.zone.clone())).collect();
+        let times: Vec<_> =
+            (0..parts.len()).map(|index| is_time(index).then(|| stated.zone.clone())).collect();
+        for (part, zone) in parts.iter_mut().zip(&times) {
+            if let (KeyPart::Computed(computed), Some(_)) = (part, zone) {
+                computed.expr.give_moments();
+            }
+        }
         Ok(KeyMap { parts, slots, nullable, is_tuple, times, key })
     }
 
@@ -89,6 +95,10 @@ impl KeyMap {
                 let value = computed.value(rows)?;
                 if let Value::List(_) = value {
                     return Err(BadRow::computed(&computed.text, "expected a text as a key, found a list"));
+                }
+                if let Value::Moment(at) = value {
+                    put_moment(datum, at);
+                    return Ok(());
                 }
                 match (value.text(), nullable) {
                     (None, Nullable::No) => return Err(missing()),

@@ -34,6 +34,15 @@ pub(super) enum Feed {
     Computed(Box<Computed>),
 }
 
+impl Feed {
+    /// Has it give moments where times are taken.
+    fn suit(&mut self, takes: &Takes) {
+        if let (Feed::Computed(computed), Takes::Time(..)) = (self, takes) {
+            computed.expr.give_moments();
+        }
+    }
+}
+
 impl ValueMap {
     /// Finds the columns.
     pub(super) fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<ValueMap, Failure> {
@@ -51,7 +60,7 @@ impl ValueMap {
         };
         match columns {
             Columns::Plain(fold, source) => {
-                let (feed, datum) = match (source, &stated.value_column) {
+                let (mut feed, datum) = match (source, &stated.value_column) {
                     (Some(_), Some(_)) => {
                         return Err(Failure::Usage(
                             "the value is named twice: by --value and in --fold".to_owned(),
@@ -70,6 +79,7 @@ impl ValueMap {
                 if let (Feed::Computed(computed), true) = (&feed, takes.folds()) {
                     computed.check_fits(&**fold, &takes, Known::Kind)?;
                 }
+                feed.suit(&takes);
                 Ok(ValueMap::Plain { feed, takes, datum })
             }
             Columns::Record(record, sources) => match &stated.value_column {
@@ -107,6 +117,7 @@ impl ValueMap {
                 computed.check_fits(fold, takes, Known::Kind)?;
             }
         }
+        feeds.iter_mut().zip(&takes).for_each(|(feed, takes)| feed.suit(takes));
         let constants = feeds.iter().zip(&fields).enumerate();
         let constants = constants.map(|(index, (feed, (_, datum)))| match feed {
             Feed::Literal => constant_operand(record, index, datum),

@@ -2,7 +2,8 @@ use super::*;
 
 fn cut_in(text: &str, unit: Unit, zone_name: &str) -> String {
     let zone = zone(zone_name).unwrap();
-    parse(text, &zone).map_or("no time".to_owned(), |at| cut(at, unit, &zone))
+    let read = settled(parse(text, &zone), |at| cut(at, unit, &zone));
+    read.unwrap_or_else(|none| if none == NoTime::Unlike { "no time" } else { "unclear" }.to_owned())
 }
 
 #[test]
@@ -62,7 +63,66 @@ fn a_form_may_be_named() {
     assert_eq!(cut(at, Unit::Minute(1), &TimeZone::UTC), "2013-12-24T18:05");
     let at = named("24.12.2013", "%d.%m.%Y", &zone("+02:00").unwrap()).unwrap();
     assert_eq!(cut(at, Unit::Time, &TimeZone::UTC), "2013-12-23T22:00:00Z");
-    assert!(named("24/12/2013", "%d.%m.%Y", &TimeZone::UTC).is_none());
+    assert!(named("24/12/2013", "%d.%m.%Y", &TimeZone::UTC).is_err());
     assert!(check_format("%Q %@").is_err());
     assert!(zone("Mars/Olympus").unwrap_err().contains("there is no time zone"));
+}
+
+fn begin_of(text: &str, unit: Unit, zone_name: &str) -> String {
+    let zone = zone(zone_name).unwrap();
+    begin(text.parse().unwrap(), unit, &zone).unwrap().to_string()
+}
+
+#[test]
+fn a_unit_begins_at_a_moment_also_where_clocks_are_set() {
+    for (text, unit, zone, begins) in [
+        // In the autumn the hour from two to three is there twice, and the day has 25 hours.
+        ("2026-10-25T00:30:00Z", Unit::Hour, "Europe/Berlin", "2026-10-25T00:00:00Z"),
+        ("2026-10-25T01:30:00Z", Unit::Hour, "Europe/Berlin", "2026-10-25T01:00:00Z"),
+        ("2026-10-25T01:39:59.5Z", Unit::Minute(15), "Europe/Berlin", "2026-10-25T01:30:00Z"),
+        ("2026-10-25T01:30:59.5Z", Unit::Second, "Europe/Berlin", "2026-10-25T01:30:59Z"),
+        ("2026-10-25T22:30:00Z", Unit::Day, "Europe/Berlin", "2026-10-24T22:00:00Z"),
+        ("2026-10-25T22:30:00Z", Unit::Month, "Europe/Berlin", "2026-09-30T22:00:00Z"),
+        ("2026-10-25T22:30:00Z", Unit::Year, "Europe/Berlin", "2025-12-31T23:00:00Z"),
+        ("2026-03-29T01:30:00Z", Unit::Hour, "Europe/Berlin", "2026-03-29T01:00:00Z"),
+        // A day without a midnight begins at one.
+        ("2018-11-04T12:00:00Z", Unit::Day, "America/Sao_Paulo", "2018-11-04T03:00:00Z"),
+        // Clocks that are set by half an hour, within an hour: from 02:00 to 01:30, and to 02:30.
+        ("2026-04-04T14:45:00Z", Unit::Hour, "Australia/Lord_Howe", "2026-04-04T14:00:00Z"),
+        ("2026-04-04T15:15:00Z", Unit::Hour, "Australia/Lord_Howe", "2026-04-04T15:00:00Z"),
+        ("2026-04-04T15:45:00Z", Unit::Hour, "Australia/Lord_Howe", "2026-04-04T15:30:00Z"),
+        ("2026-10-03T15:45:00Z", Unit::Hour, "Australia/Lord_Howe", "2026-10-03T15:30:00Z"),
+        ("1969-12-31T23:59:59.5Z", Unit::Second, "UTC", "1969-12-31T23:59:59Z"),
+        ("2026-11-22T05:45:00Z", Unit::Hour, "+05:30", "2026-11-22T05:30:00Z"),
+    ] {
+        assert_eq!(begin_of(text, unit, zone), begins, "{text} {unit:?} {zone}");
+    }
+}
+
+#[test]
+fn a_time_that_clocks_show_twice_or_never_is_none_where_that_matters() {
+    for text in ["2026-10-25T02:30", "2026-10-25 02:30:00", "2026-03-29T02:30"] {
+        assert_eq!(cut_in(text, Unit::Time, "Europe/Berlin"), "unclear", "{text}");
+        assert_eq!(cut_in(text, Unit::Day, "Europe/Berlin"), text[..10], "of both it is the day");
+        assert!(micros(text, &zone("Europe/Berlin").unwrap()).unwrap_err().contains("twice or never"));
+    }
+    assert_eq!(cut_in("2026-10-25T02:30+01:00", Unit::Time, "Europe/Berlin"), "2026-10-25T02:30:00+01:00");
+    assert_eq!(cut_in("2026-10-25T02:30", Unit::Hour, "Europe/Berlin"), "2026-10-25T02");
+    assert_eq!(cut_in("2018-11-04T00:00", Unit::Time, "America/Sao_Paulo"), "unclear");
+    assert_eq!(cut_in("2018-11-04", Unit::Time, "America/Sao_Paulo"), "2018-11-04T01:00:00-02:00");
+    let twice = named("25.10.2026 02:30", "%d.%m.%Y %H:%M", &zone("Europe/Berlin").unwrap());
+    assert!(matches!(twice, Err(NoTime::Unclear(..))));
+}
+
+#[test]
+fn a_time_of_a_key_is_kept_as_one_that_is_typed() {
+    let berlin = zone("Europe/Berlin").unwrap();
+    let last = 253_402_300_799_999_999;
+    assert_eq!(micros("9999-12-31T23:59:59.999999Z", &TimeZone::UTC), Ok(last));
+    assert_eq!(micros("9999-12-31T23:59:59.9999999Z", &TimeZone::UTC), Ok(last), "it is cut");
+    assert_eq!(micros("9999-12-31T23:59:59.999999", &berlin), Ok(last - 3_600_000_000));
+    assert_eq!(micros("2016-12-31T23:59:60Z", &berlin), micros("2016-12-31T23:59:59Z", &berlin));
+    assert_eq!(micros("1969-12-31T23:59:59.9999999Z", &berlin), Ok(-1));
+    assert!(micros("9999-12-32T23:59:59Z", &berlin).is_err());
+    assert!(micros("１２,４５", &berlin).is_err());
 }

@@ -118,7 +118,7 @@ fn untyped_tuples_are_what_they_look_like() {
 #[test]
 fn errors_name_the_element() {
     let error = codec("tuple(text,int)").parse_text(&["UA", "x"]).unwrap_err();
-    assert_eq!(error.0, r#"element 2 of tuple(text,int): expected int, found ["x"]"#);
+    assert_eq!(error.0, r#"element 2 of tuple(text,int): expected int, found "x""#);
     let error = codec("tuple(text,int)").check(&tuple::pack(&["UA".into(), "x".into()])).unwrap_err();
     assert_eq!(error.0, "element 2 of tuple(text,int): expected int in a tuple, found text");
     let error = codec("tuple(text,int)").check(&tuple::pack(&["UA".into()])).unwrap_err();
