@@ -237,6 +237,10 @@ pub(crate) enum Verb {
     /// Run a benchmark
     Bench(BenchArgs),
     /// Type commands at a prompt, with history and completion
+    ///
+    /// Other input is a script: an error does not end it. Its exit code is the first one that is
+    /// neither 0 nor 1, of a command or of a transaction that was not committed; if nothing failed,
+    /// it is 1 where a key was absent, and else 0.
     Shell(ShellArgs),
     /// Print the completions for a shell
     Completions(CompletionsArgs),

@@ -33,6 +33,18 @@ pub(crate) enum ExitCode {
     Interrupted = 130,
 }
 
+impl ExitCode {
+    /// That of several commands, one after the other: of the first that failed; an absent key is no
+    /// failure, and so it counts only where none has.
+    pub(crate) fn and_then(self, next: ExitCode) -> ExitCode {
+        match (self, next) {
+            (ExitCode::Done, next) => next,
+            (ExitCode::Absent, next) if next != ExitCode::Done => next,
+            (first, _) => first,
+        }
+    }
+}
+
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> std::process::ExitCode {
         std::process::ExitCode::from(code as u8)
@@ -50,3 +62,7 @@ impl From<ErrorKind> for ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "exit_code/tests.rs"]
+mod tests;

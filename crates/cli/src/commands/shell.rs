@@ -1,7 +1,8 @@
 //! `folddb shell STORE`: the verbs at a prompt, without the name of the store.
 //!
 //! On a terminal there are history and completion; other input is a script: an error does not end
-//! it, and the exit code is that of the first failed command. `#` begins a comment.
+//! it, and the exit code is that of the first failed command. That a key is absent is an answer: it
+//! is the exit code only where nothing has failed. `#` begins a comment.
 //!
 //! For typed lines, Ctrl-C only ends the running command, or drops a half-typed line, also at a
 //! terminal that moves no cursor (`TERM=dumb`). It stops a script, as in `psql`: it is not known
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
     let input = Input::of_process();
     let path = args.store.clone();
     let read_only = args.read_only;
-    let mut shell = Shell { path, read_only, run: verb, input, first_failure: None, hearing: &hearing };
+    let mut shell = Shell { path, read_only, run: verb, input, outcome: ExitCode::Done, hearing: &hearing };
     let ended = match input {
         Input::Editor => shell.at_prompt(session),
         Input::Typed => shell.over_typed(session),
@@ -106,9 +107,9 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session, verb: RunVerb) -> Res
     let closed = store.map_or(Ok(()), folddb::Store::close);
     ended?;
     closed?;
-    match shell.first_failure {
-        Some(code) => Err(Failure::Reported(code)),
-        None => Ok(()),
+    match shell.outcome {
+        ExitCode::Done => Ok(()),
+        code => Err(Failure::Reported(code)),
     }
 }
 
@@ -118,7 +119,8 @@ struct Shell<'a> {
     read_only: bool,
     run: RunVerb,
     input: Input,
-    first_failure: Option<ExitCode>,
+    /// Of all lines so far.
+    outcome: ExitCode,
     hearing: &'a Hearing,
 }
 
@@ -192,7 +194,7 @@ impl Shell<'_> {
                 Next::End => break,
             }
         }
-        self.first_failure = None; // the user has seen it
+        self.outcome = ExitCode::Done; // the user has seen it
         Ok(())
     }
 
@@ -247,7 +249,7 @@ impl Shell<'_> {
                 Err(error) => return Err(failed(error)),
             }
         }
-        self.first_failure = None; // the user has seen it
+        self.outcome = ExitCode::Done; // the user has seen it
         if let Some(file) = &history {
             let _ = editor.save_history(file); // a lost history is not a failure
         }
@@ -409,9 +411,7 @@ impl Shell<'_> {
     }
 
     fn note(&mut self, code: ExitCode) {
-        if code != ExitCode::Done {
-            self.first_failure.get_or_insert(code);
-        }
+        self.outcome = self.outcome.and_then(code);
     }
 }
 
