@@ -14,7 +14,7 @@ fn a_store_that_is_open_elsewhere_is_refused() {
 
     let refused = place.run(&["fold", "s", "t", "k", "1"]);
     assert_eq!(refused.code, 8, "{}", refused.err);
-    assert!(refused.err.contains("close the other one first"), "{}", refused.err);
+    assert!(refused.err.contains("--wait-lock 5s waits until it ends"), "{}", refused.err);
 
     shell.end();
     place.done(&["fold", "s", "t", "k", "1"]);
@@ -227,7 +227,12 @@ fn an_export_continues_after_what_cannot_be_written_or_read() {
     assert_eq!(files_in(&place.path().join("out")), ["a", "z"]);
     assert!(ran.out.ends_with("; 3 refused\n") && ran.out.starts_with("2 files written"), "{}", ran.out);
     let ran = place.run(&["--json", "export-dir", "s", "t", "out"]);
-    assert!(ran.code == 4 && ran.out.contains("\"refused\":3,\"whole\":true"), "{}", ran.out);
+    assert!(ran.code == 4 && ran.out.contains("\"refused\":3,\"left_out\":["), "{}", ran.out);
+    assert!(
+        ran.out.contains("\"outcome\":\"damaged\"") && ran.out.ends_with("\"whole\":false}\n"),
+        "{}",
+        ran.out
+    );
 }
 
 /// Whether the failure comes before the first batch of rows is committed or long after.

@@ -17,12 +17,13 @@ use std::path::{Component, Path, PathBuf};
 
 use folddb::{BytesTable, Datum, Options, Store};
 use indicatif::ProgressBar;
-use serde_json::json;
 
 use crate::args::ExportDirArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::keys;
 use crate::messages;
+use crate::render::json::{self, Json, object};
 use crate::session::Session;
 use crate::{blobs, human, interrupt, progress};
 
@@ -75,12 +76,17 @@ struct Tally {
     /// Those with a damaged value, too.
     refused: u64,
     is_damaged: bool,
+    /// The first keys without a file of their value, and why.
+    left_out: Vec<Json>,
 }
+
+/// Most keys that a report names: others are counted.
+const LEFT_OUT_MAX: usize = 1000;
 
 impl Tally {
     /// Notes the outcome for a key, and names a key without a file.
-    fn note(&mut self, exported: Exported, bar: &ProgressBar) {
-        let why = match exported {
+    fn note(&mut self, exported: Exported, key: impl FnOnce() -> Json, bar: &ProgressBar) {
+        let (outcome, why) = match exported {
             Exported::Written(len) => {
                 (self.written, self.bytes) = (self.written + 1, self.bytes + len);
                 return;
@@ -91,47 +97,57 @@ impl Tally {
             }
             Exported::Differs(why) => {
                 self.differing += 1;
-                why
+                ("differing", why)
             }
             Exported::PassedOver(why) => {
                 self.passed_over += 1;
-                why
+                ("passed_over", why)
             }
             Exported::Refused(why) => {
                 self.refused += 1;
-                why
+                ("refused", why)
             }
             Exported::Damaged(why) => {
                 self.refused += 1;
                 self.is_damaged = true;
-                why
+                ("damaged", why)
             }
         };
+        if self.left_out.len() < LEFT_OUT_MAX {
+            self.left_out.push(object! { "key": key(), "outcome": outcome, "reason": why.as_str() });
+        }
         bar.suspend(|| messages::print(&format!("folddb: {why}")));
     }
 
     /// What the exit code says: damage is worse than a file that is not written.
     fn outcome(&self) -> Result<(), Failure> {
-        match self.differing + self.passed_over + self.refused {
+        match self.missing() {
             _ if self.is_damaged => Err(Failure::Reported(ExitCode::Damaged)),
             0 => Ok(()),
             _ => Err(Failure::Reported(ExitCode::Refused)),
         }
     }
 
-    fn report(&self, is_whole: bool, session: &mut Session) -> Result<(), Failure> {
-        let &Tally { written, bytes, there, differing, passed_over, refused, .. } = self;
-        let report = json!({
+    /// How many keys have no file of their value.
+    fn missing(&self) -> u64 {
+        self.differing + self.passed_over + self.refused
+    }
+
+    fn report(&mut self, is_at_end: bool, session: &mut Session) -> Result<(), Failure> {
+        let left_out = std::mem::take(&mut self.left_out);
+        let &mut Tally { written, bytes, there, differing, passed_over, refused, .. } = self;
+        let report = object! {
             "written": written,
             "bytes": bytes,
             "there": there,
             "differing": differing,
             "passed_over": passed_over,
             "refused": refused,
-            "whole": is_whole,
-        });
+            "left_out": left_out,
+            "whole": is_at_end && self.missing() == 0,
+        };
         session.report(&report, |out| {
-            let stopped = if is_whole { "" } else { ", then stopped" };
+            let stopped = if is_at_end { "" } else { ", then stopped" };
             write!(out, "{} written, {}{stopped}", human::plural(written, "file"), human::bytes(bytes))?;
             if there > 0 {
                 write!(out, "; {} there already", human::count(there))?;
@@ -162,7 +178,8 @@ fn export_all(
     while let Some((key, _)) = rows.next_row()? {
         interrupt::check()?;
         let exported = export(args, options, table, key, bar).or_else(refused)?;
-        tally.note(exported, bar);
+        let shown = || json::from_datum(&keys::shown(table.rules(), key));
+        tally.note(exported, shown, bar);
     }
     Ok(())
 }
