@@ -43,13 +43,16 @@ impl Path {
         Path { fields, saturates: false, is_of_pair: false, is_of_quantiles: false }
     }
 
-    /// Marks a full counter, for people.
-    fn mark_full(&self, value: &mut Datum) {
-        let at = self.fields.iter().try_fold(value, |value, name| match value {
+    fn find_mut<'a>(&self, value: &'a mut Datum) -> Option<&'a mut Datum> {
+        self.fields.iter().try_fold(value, |value, name| match value {
             Datum::Map(fields) => fields.iter_mut().find(|(of, _)| of == name).map(|(_, value)| value),
             _ => None,
-        });
-        if let (true, Some(number @ Datum::Int(FULL))) = (self.saturates, at) {
+        })
+    }
+
+    /// Marks a full counter, for people.
+    fn mark_full(&self, value: &mut Datum) {
+        if let (true, Some(number @ Datum::Int(FULL))) = (self.saturates, self.find_mut(value)) {
             *number = Datum::Text(format!("{FULL} or more"));
         }
     }
@@ -356,6 +359,21 @@ impl Columns {
     /// A value as people read it.
     pub(crate) fn for_people(&self, value: Datum) -> Datum {
         for_people(&self.paths, value)
+    }
+
+    /// A value for a file that may be imported: there an empty text is a missing one, so that one
+    /// that a fold shows is written as bytes.
+    pub(crate) fn for_files(&self, mut value: Datum) -> Datum {
+        if self.values == Shown::ByFold {
+            for path in &self.paths {
+                if let Some(field) = path.find_mut(&mut value)
+                    && *field == Datum::Text(String::new())
+                {
+                    *field = datum::wrapped(b"");
+                }
+            }
+        }
+        value
     }
 
     /// The key as a value of its own.

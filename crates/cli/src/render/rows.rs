@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::render::columns::{Columns, Row, Shown};
+use crate::render::figures;
 use crate::render::look::Form;
 use crate::render::markdown;
 use crate::render::picture::Drawing;
@@ -119,7 +120,8 @@ impl<'a> RowWriter<'a> {
             }
             Target::Ndjson { out, text } => {
                 text.clear();
-                put_value_file(self.columns, &self.header, &row, text);
+                let value = self.columns.for_files(row.value);
+                put_value_file(self.columns, &self.header, &Row { value, ..row }, text);
                 writeln!(out, "{text}")?;
             }
             Target::Markdown { out } => {
@@ -183,6 +185,7 @@ fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
         }
         (Datum::Bytes(_), Shown::ByFold) => datum::json::put(datum, text),
         (Datum::List(_) | Datum::Map(_), _) => datum::json::put(datum, text),
+        (Datum::Float(value), _) => text.push_str(&figures::in_full(*value)),
         (other, _) => {
             let put = write!(text, "{other}");
             debug_assert!(put.is_ok(), "writing to memory does not fail");
