@@ -26,7 +26,8 @@ pub(crate) fn bar(share: f64, cells: usize) -> String {
     std::iter::repeat_n('█', eighths / 8).chain(rest).collect()
 }
 
-/// A line of bars with labels and figures. What is below zero is in the figure only.
+/// A line of bars with labels and figures: to the right of an axis, and to its left what is below
+/// zero. What is infinite has an arrow and no share in the scale.
 pub(crate) fn bars(rows: &[(String, Option<f64>)], width: usize) -> Vec<String> {
     let widest =
         |texts: &mut dyn Iterator<Item = &str>| texts.map(console::measure_text_width).max().unwrap_or(0);
@@ -35,41 +36,102 @@ pub(crate) fn bars(rows: &[(String, Option<f64>)], width: usize) -> Vec<String> 
     let labels = widest(&mut rows.iter().map(|(label, _)| label.as_str())).min(width / 2);
     let figure_width = widest(&mut figures.iter().map(String::as_str));
     let cells = width.saturating_sub(labels + figure_width + 4).max(8);
-    let largest =
-        rows.iter().filter_map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let scale = Scale::of(rows.iter().filter_map(|(_, value)| *value), cells);
     let line = |((label, value), figure): (&(String, Option<f64>), &String)| {
         let label = console::truncate_str(label, labels, "…").into_owned();
         let pad = " ".repeat(labels - console::measure_text_width(&label));
-        let share = value.filter(|_| largest > 0.0).map_or(0.0, |value| value / largest);
-        format!("{label}{pad}  {figure:>figure_width$}  {}", bar(share, cells)).trim_end().to_owned()
+        format!("{label}{pad}  {figure:>figure_width$}  {}", scale.bar(*value)).trim_end().to_owned()
     };
     rows.iter().zip(&figures).map(line).collect()
 }
 
+/// How long bars are on both sides of an axis, which is there if something is below zero.
+struct Scale {
+    /// What a cell is worth.
+    unit: f64,
+    /// Cells to the left of the axis, and to its right.
+    left: usize,
+    right: usize,
+}
+
+impl Scale {
+    fn of(values: impl Iterator<Item = f64> + Clone, cells: usize) -> Scale {
+        let finite = || values.clone().filter(|value| value.is_finite());
+        let (least, largest) = (finite().fold(0.0, f64::min), finite().fold(0.0, f64::max));
+        if !values.clone().any(|value| value < 0.0) {
+            return Scale { unit: largest / cells as f64, left: 0, right: cells };
+        }
+        let sides = cells.saturating_sub(1).max(2); // the axis has a cell
+        let share = match -least / 2.0 + largest / 2.0 {
+            0.0 => 0.5, // only infinities
+            half => -least / 2.0 / half,
+        };
+        let left = ((share * sides as f64).round() as usize).clamp(1, sides - 1);
+        let right = sides - left;
+        Scale { unit: (-least / left as f64).max(largest / right as f64), left, right }
+    }
+
+    fn bar(&self, value: Option<f64>) -> String {
+        let &Scale { unit, left, right } = self;
+        let value = value.unwrap_or(0.0);
+        let cells = if unit > 0.0 { value.abs() / unit } else { 0.0 };
+        let to_right = match value {
+            f64::INFINITY => format!("{}▶", "┄".repeat(right.saturating_sub(1))),
+            value if value > 0.0 => bar(cells / right as f64, right),
+            _ => String::new(),
+        };
+        if left == 0 {
+            return to_right;
+        }
+        let to_left = match value {
+            f64::NEG_INFINITY => format!("◀{}", "┄".repeat(left - 1)),
+            value if value < 0.0 => bar_to_left(cells, left),
+            _ => String::new(),
+        };
+        format!("{to_left:>left$}│{to_right}")
+    }
+}
+
+/// A bar that ends at the axis to its right; fonts have but halves for that. What is less than
+/// nothing is seen.
+fn bar_to_left(cells: f64, most: usize) -> String {
+    let halves = ((cells * 2.0).round() as usize).clamp(1, most * 2);
+    let half = if halves % 2 == 1 { "▐" } else { "" };
+    format!("{half}{}", "█".repeat(halves / 2))
+}
+
 /// One sign for each value, or for the mean of a few where there are more than cells. What is
-/// missing is a space.
+/// missing is a space, and what is infinite an arrow, which has no share in the scale.
 pub(crate) fn sparkline(values: &[Option<f64>], cells: usize) -> String {
     let per_cell = values.len().div_ceil(cells.max(1)).max(1);
     let mean = |few: &[Option<f64>]| {
-        let known: Vec<f64> = few.iter().flatten().copied().filter(|value| value.is_finite()).collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        let known: Vec<f64> = few.iter().flatten().copied().filter(|value| !value.is_nan()).collect();
+        let share = 1.0 / known.len() as f64;
+        // Each share by itself: the sum of all may be more than a number can be.
+        (!known.is_empty()).then(|| known.iter().map(|value| value * share).sum::<f64>())
     };
     let means: Vec<Option<f64>> = values.chunks(per_cell).map(mean).collect();
-    let least = means.iter().flatten().copied().fold(f64::INFINITY, f64::min).min(0.0);
-    let largest = means.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sign = |value: &Option<f64>| match value {
-        None => ' ',
-        Some(value) if largest > least => {
-            HEIGHTS[((value - least) / (largest - least) * 7.0).round() as usize]
+    let finite = || means.iter().flatten().copied().filter(|value| value.is_finite());
+    let least = finite().fold(f64::INFINITY, f64::min).min(0.0);
+    let largest = finite().fold(f64::NEG_INFINITY, f64::max);
+    let sign = |value: &Option<f64>| match *value {
+        Some(f64::INFINITY) => '↑',
+        Some(f64::NEG_INFINITY) => '↓',
+        Some(value) if value.is_finite() && largest > least => {
+            let share = (value / 2.0 - least / 2.0) / (largest / 2.0 - least / 2.0);
+            HEIGHTS[(share * 7.0).round() as usize]
         }
-        Some(_) => HEIGHTS[0],
+        Some(value) if value.is_finite() => HEIGHTS[0],
+        _ => ' ',
     };
     means.iter().map(sign).collect()
 }
 
-/// The least and the largest of some values, in words.
+/// The least and the largest of some values, in words; of those that are finite, if any are.
 pub(crate) fn span(values: &[Option<f64>]) -> String {
-    let known = || values.iter().flatten().copied();
+    let is_finite = |value: &f64| value.is_finite();
+    let has_finite = values.iter().flatten().any(is_finite);
+    let known = || values.iter().flatten().copied().filter(|value| is_finite(value) || !has_finite);
     match (known().reduce(f64::min), known().reduce(f64::max)) {
         (Some(least), Some(largest)) => {
             format!("{} to {}", figures::rounded(least), figures::rounded(largest))

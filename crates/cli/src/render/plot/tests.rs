@@ -18,8 +18,32 @@ fn bars_stand_under_each_other() {
     let full = "█".repeat(22);
     let shown = [format!("EWR           4  {full}"), "a long label  1  █████▌".to_owned(), "x".to_owned()];
     assert_eq!(bars(&rows[..3], 39), shown);
-    assert_eq!(bars(&rows[3..], 41), ["y  -2"]);
     assert!(bars(&[], 24).is_empty());
+}
+
+#[test]
+fn what_is_below_zero_is_to_the_left_of_an_axis() {
+    let row = |label: &str, value| (label.to_owned(), Some(value));
+    let rows = [row("a", 6.0), row("b", -2.0), row("c", 0.0), row("d", -0.001), row("e", 3.0)];
+    let shown =
+        ["a       6    │██████", "b      -2  ██│", "c       0    │", "d  -0.001   ▐│", "e       3    │███"];
+    assert_eq!(bars(&rows, 20), shown);
+    assert_eq!(bars(&rows[1..2], 15), ["b  -2  ██████│"]);
+    assert_eq!(bars(&[row("x", f64::MAX), row("y", f64::MIN)], 41)[1].chars().last(), Some('│'));
+}
+
+#[test]
+fn what_is_infinite_has_an_arrow_and_no_share_in_the_scale() {
+    let row = |label: &str, value| (label.to_owned(), Some(value));
+    let rows = [row("a", 8.0), row("b", f64::INFINITY), row("c", f64::NAN), row("d", 4.0)];
+    assert_eq!(bars(&rows, 16), ["a    8  ████████", "b  inf  ┄┄┄┄┄┄┄▶", "c  NaN", "d    4  ████"]);
+    let rows = [row("a", f64::NEG_INFINITY), row("b", f64::INFINITY)];
+    assert_eq!(bars(&rows, 18), ["a  -inf  ◀┄┄┄│", "b   inf      │┄┄┄▶"]);
+    let values = [Some(1.0), Some(f64::INFINITY), Some(f64::NEG_INFINITY), Some(f64::NAN), Some(7.0)];
+    assert_eq!(sparkline(&values, 10), "▂↑↓ █");
+    assert_eq!(span(&values), "1 to 7");
+    assert_eq!(span(&[Some(f64::INFINITY)]), "inf to inf");
+    assert_eq!(sparkline(&[Some(f64::MAX), Some(f64::MAX), Some(f64::MIN), Some(f64::MIN)], 2), "█▁");
 }
 
 #[test]
