@@ -1,5 +1,6 @@
 //! Numbers, sizes and times as people write them, and suggestions for mistyped names.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use folddb::AsOf;
@@ -31,6 +32,20 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
 /// so that a key cannot imitate other output of a command.
 pub(crate) fn one_line(text: String) -> String {
     if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text }
+}
+
+/// A text with its control characters escaped, except line ends and tabs: nothing in it moves the
+/// cursor of a terminal, or changes its colors.
+pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
+    let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let spell = |letter: char| match is_spelled(letter) {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    Cow::Owned(text.chars().map(spell).collect())
 }
 
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.

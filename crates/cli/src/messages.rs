@@ -45,7 +45,7 @@ pub(crate) fn print(line: &str) {
 
 /// The same without a limit of length, for messages that are needed completely.
 pub(crate) fn print_whole(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", as_text(line));
+    let _ = writeln!(std::io::stderr(), "{}", human::spelled(line));
 }
 
 /// A message without its middle, if it is long: it may contain a long value, for example.
@@ -58,19 +58,6 @@ fn in_short(message: &str) -> Cow<'_, str> {
     let (head, tail): (String, String) =
         (message.chars().take(first).collect(), message.chars().skip(last).collect());
     Cow::Owned(format!("{head}… ({} characters more) …{tail}", human::count((last - first) as u64)))
-}
-
-/// A message with its control characters escaped, except line ends and tabs.
-fn as_text(message: &str) -> Cow<'_, str> {
-    let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    if !message.contains(is_spelled) {
-        return Cow::Borrowed(message);
-    }
-    let spell = |letter: char| match is_spelled(letter) {
-        true => letter.escape_debug().to_string(),
-        false => letter.to_string(),
-    };
-    Cow::Owned(message.chars().map(spell).collect())
 }
 
 /// `--to KEY` was the end of a range, which is `--before` now. The nearest word would be

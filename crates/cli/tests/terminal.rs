@@ -70,6 +70,18 @@ fn nothing_is_asked_with_yes_nor_without_a_terminal() {
     assert_eq!(place.done(&["drop", "s", "t"]), "dropped table t\n"); // stdin is no terminal
 }
 
+#[test]
+fn a_value_does_not_command_the_terminal() {
+    let place = Place::new();
+    place.done(&["create", "s", "t"]);
+    place.done(&["put", "s", "t", "a", "red\u{1b}[31m\u{7}\nand\tmore"]);
+    assert_eq!(place.done(&["get", "s", "t", "a"]), "red\u{1b}[31m\u{7}\nand\tmore\n"); // as it is
+    if let Some(screen) = Screen::of(&place, &format!("exec {FOLDDB} get s t a")) {
+        screen.shows("red\\u{1b}[31m\\u{7}", 1);
+        screen.ends_well();
+    }
+}
+
 /// A line of `sh` on a terminal of ten lines, with a pager that marks what it shows.
 fn on_ten_lines(line: &str) -> String {
     format!("stty rows 10 cols 60; export TERM=xterm PAGER='sed s/^/paged:/'; {line}")

@@ -23,6 +23,11 @@ impl Drop for Elsewhere {
     }
 }
 
+/// Whether the output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    !IS_ELSEWHERE.load(Ordering::Relaxed) && std::io::stdout().is_terminal()
+}
+
 /// How rows are to look to people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Look {
@@ -37,11 +42,10 @@ pub(crate) struct Look {
 impl Look {
     /// The one that the terminal and the environment ask for.
     pub(crate) fn of_terminal() -> Look {
-        let is_terminal = !IS_ELSEWHERE.load(Ordering::Relaxed) && std::io::stdout().is_terminal();
         let size = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
         let is_elsewhere = IS_ELSEWHERE.load(Ordering::Relaxed);
         let stated = std::env::var("COLUMNS").ok().filter(|_| !is_elsewhere);
-        Look { width: width(stated.as_deref(), is_terminal.then(size).flatten()), ..Look::default() }
+        Look { width: width(stated.as_deref(), is_terminal().then(size).flatten()), ..Look::default() }
     }
 
     /// The same, with what a command line says.
