@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use folddb_base::FileNumber;
 use folddb_hash::IndexFacts;
+use folddb_layout::file_name::FileName;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 
 use crate::store::Store;
@@ -172,14 +173,28 @@ fn memory_stats(engine: &Engine, indexes: &[IndexFacts]) -> MemoryStats {
 
 fn disk_stats(engine: &Engine) -> DiskStats {
     let (value_segments, value_bytes) = (segments::value_segments_listed(engine), engine.values.bytes());
+    let (log_segments, unopened_log_bytes) = match &engine.journal {
+        Some(journal) => (journal.segments().len() as u64, 0),
+        None => log_on_disk(engine),
+    };
     DiskStats {
-        bytes: pressure::used_bytes(engine),
-        log_segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
+        bytes: pressure::used_bytes(engine) + unopened_log_bytes,
+        log_segments,
         value_segments,
         value_bytes,
         value_live_bytes: live_values::value_live_bytes(engine),
         snapshot_file_bytes: old_snapshots::own_file_bytes(engine),
     }
+}
+
+/// How many files the log of a store has that is opened for reading, and their bytes: such an
+/// engine reads the log and does not keep it open, but it takes space nevertheless.
+fn log_on_disk(engine: &Engine) -> (u64, u64) {
+    let files = &*engine.host.files;
+    let names = files.list(&engine.dir).unwrap_or_default();
+    let logs = names.iter().filter(|name| matches!(FileName::parse(name), Some(FileName::Log(_))));
+    let bytes = logs.filter_map(|name| files.len_bytes(&engine.dir.join(name)).ok());
+    bytes.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes))
 }
 
 fn background_stats(engine: &Engine) -> BackgroundStats {

@@ -126,7 +126,9 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     let outdated: Vec<u64> =
         files.filter(|file| core.is_outdated(file.number)).map(|file| file.part.facts().file_bytes).collect();
     let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
-    let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
+    let in_runs = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
+    let records = view.records();
+    let keys_estimate = in_runs.max(if view.runs.is_empty() { in_memory } else { 0 });
     let run = |run: &folddb_engine::state::view::RunView| RunInfo {
         id: run.id,
         tier: run.tier,
@@ -134,8 +136,8 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     };
     TableStats {
         name: core.name.clone(),
-        records: view.records(),
-        keys_estimate: keys_estimate.max(if view.runs.is_empty() { in_memory } else { 0 }),
+        records,
+        keys_estimate: keys_estimate.min(records), // each key has one at least
         disk_bytes: parts().map(|facts| facts.file_bytes).sum(),
         outdated_parts: outdated.len() as u64,
         outdated_bytes: outdated.iter().sum(),
