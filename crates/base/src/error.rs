@@ -144,7 +144,8 @@ impl Error {
     pub fn io(doing: &str, file: &Path, os_error: io::Error) -> Error {
         let kind = kind_of(&os_error);
         let message = format!("cannot {doing} {}: {os_error}", file.display());
-        Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
+        let advice = advice_of(&os_error);
+        Error::of(kind, Inner { message, os_error: Some(os_error), advice, ..Inner::default() })
     }
 
     /// The same error with context in front: `context: message`.
@@ -219,7 +220,8 @@ impl From<io::Error> for Error {
             Err(other) => other,
         };
         let (kind, message) = (kind_of(&os_error), os_error.to_string());
-        Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
+        let advice = advice_of(&os_error);
+        Error::of(kind, Inner { message, os_error: Some(os_error), advice, ..Inner::default() })
     }
 }
 
@@ -245,6 +247,16 @@ fn kind_of(os_error: &io::Error) -> ErrorKind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Permission,
         _ => ErrorKind::Io,
+    }
+}
+
+/// What the caller can do about an error of the operating system, where its kind says too little.
+fn advice_of(os_error: &io::Error) -> Option<&'static str> {
+    match os_error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("mount the file system for writing, or name a place on another one")
+        }
+        _ => None,
     }
 }
 
@@ -289,3 +301,7 @@ impl std::error::Error for Error {
         self.inner.os_error.as_ref().map(|error| error as _)
     }
 }
+
+#[cfg(test)]
+#[path = "error/tests.rs"]
+mod tests;

@@ -7,6 +7,10 @@ use folddb::ErrorKind;
 
 use crate::exit_code::ExitCode;
 
+/// What can be done while another process writes to a store, which need not be closed for it.
+const WHILE_BUSY: &str =
+    "--wait-lock 5s waits until it ends; get, scan, export, dump and backup work meanwhile";
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -138,6 +142,9 @@ impl From<folddb::Error> for Failure {
     fn from(error: folddb::Error) -> Failure {
         match error.kind() {
             ErrorKind::Stopped => Failure::Interrupted, // nothing else sets the flag
+            ErrorKind::Locked if error.advice() == ErrorKind::Locked.advice() => {
+                Failure::Store(error.advise(WHILE_BUSY))
+            }
             _ => Failure::Store(error),
         }
     }

@@ -53,6 +53,9 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, folddb::Pars
     folddb::time::parse_time(text)
 }
 
+/// The last millisecond of a second, which is meant by one without a fraction.
+const SECOND_END_MS: u64 = 999;
+
 /// Reads a moment: a seq, a time (`2026-11-22T08:30:00Z`, with a fraction of the second or without,
 /// with another offset, or the date alone), or how long ago it was (`15m`). A second without a
 /// fraction is its end. Without an offset it is in UTC.
@@ -72,7 +75,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
         parsed.and_then(|parsed| <[u64; 3]>::try_from(parsed).ok()).ok_or_else(wrong)
     };
     let (time, ms) = match time.split_once('.') {
-        None => (time, 999),
+        None => (time, SECOND_END_MS),
         Some((time, fraction)) => (time, milliseconds(fraction).ok_or_else(wrong)?),
     };
     let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
@@ -117,12 +120,16 @@ fn milliseconds(digits: &str) -> Option<u64> {
 }
 
 /// Refuses a moment in the future, by the time of the store. Seconds are read as their end, so the
-/// present one is allowed.
+/// present one is allowed, and one that was typed without a fraction is named without one.
 pub(crate) fn check_over(at: Option<AsOf>, now: SystemTime) -> Result<(), Failure> {
     match at {
-        Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(999) > unix_ms(now) => Err(Failure::Usage(
-            format!("{} is in the future: by the clock of the store it is {}", rfc3339(at), rfc3339(now)),
-        )),
+        Some(AsOf::Time(at)) if unix_ms(at).saturating_sub(SECOND_END_MS) > unix_ms(now) => {
+            Err(Failure::Usage(format!(
+                "{} is in the future: by the clock of the store it is {}",
+                if unix_ms(at) % 1000 == SECOND_END_MS { rfc3339_seconds(at) } else { rfc3339(at) },
+                rfc3339(now)
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -225,8 +225,17 @@ impl Session {
     /// Runs `work`, which locks a store, once no other process holds the lock, if it may wait for
     /// that.
     pub(crate) fn once_unlocked<T>(&self, work: impl FnMut() -> folddb::Result<T>) -> folddb::Result<T> {
-        let wait = self.globals.wait_lock.unwrap_or_default();
-        once_unlocked_within(wait, || interrupt::flow().is_continue(), work)
+        let Some(wait) = self.globals.wait_lock else {
+            return once_unlocked_within(Duration::ZERO, || true, work);
+        };
+        once_unlocked_within(wait, || interrupt::flow().is_continue(), work).map_err(|error| {
+            match error.kind() {
+                ErrorKind::Locked => error
+                    .context(format!("after --wait-lock {}", folddb::time::show_time(wait)))
+                    .advise("wait longer, or end the other one; get, scan, export, dump and backup work meanwhile"),
+                _ => error,
+            }
+        })
     }
 
     /// Notes that a store is to be closed.

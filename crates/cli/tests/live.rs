@@ -86,5 +86,8 @@ fn a_process_that_has_waited_long_enough_for_the_lock_says_who_has_it() {
     let ran = place.run(&["fold", "live", "t", "k", "1", "--wait-lock", "30ms"]);
     assert_eq!(ran.code, 8, "{}", ran.err);
     assert!(ran.err.contains("open elsewhere"), "{}", ran.err);
+    assert!(ran.err.contains("after --wait-lock 30ms"), "{}", ran.err);
+    let at_once = place.run(&["fold", "live", "t", "k", "1"]);
+    assert!(at_once.err.contains("--wait-lock 5s waits"), "{}", at_once.err);
     shell.end();
 }

@@ -7,6 +7,7 @@ use crate::args::{IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVe
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
+use crate::messages;
 use crate::progress;
 use crate::render::table;
 use crate::rules_words;
@@ -46,7 +47,14 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     session.report(&report, |out| {
         let (keys, entries) = (human::plural(keys, "key"), entries_words(entries));
         writeln!(out, "added index {} to table {}: {entries} of {keys}", rule.name, args.table)
-    })
+    })?;
+    if keys > 0 && entries == 0 && !session.globals.json {
+        let terms = &rule.terms;
+        messages::print(&format!(
+            "folddb: nothing is found by {terms} yet: check how it is written, or drop the index"
+        ));
+    }
+    Ok(())
 }
 
 fn drop(args: &IndexDropArgs, session: &mut Session) -> Result<(), Failure> {

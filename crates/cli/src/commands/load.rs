@@ -94,7 +94,12 @@ fn over(
             messages::print(&format!("folddb: {}", error.message())); // this says how many records are loaded
             Err(Failure::Reported(ExitCode::Interrupted))
         }
-        done => done.map_err(|error| Failure::from(error).of_input()),
+        done => done.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                error.advise("load it over what is there with --over, or drop the table first").into()
+            }
+            _ => Failure::from(error).of_input(),
+        }),
     }
 }
 

@@ -147,11 +147,15 @@ fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
         let todo = "free some space, or raise the limit that it names; writing resumes by itself. Deletes still work";
         advice.push(one(Weight::Broken, format!("there is no space: {why}"), "writes are refused", todo));
     } else if facts.refused.is_none() && facts.free_bytes < 2 * facts.reserve_bytes {
-        let what = format!(
-            "{} bytes are free on the disk, and writes are refused below {}",
-            facts.free_bytes, facts.reserve_bytes
-        );
-        advice.push(one(Weight::Costly, what, "soon writes are refused", "free some space"));
+        let (free, reserve) = (size_text(facts.free_bytes), size_text(facts.reserve_bytes));
+        let what = format!("{free} are free on the disk, and writes are refused below {reserve}");
+        let is_short = facts.free_bytes < facts.reserve_bytes;
+        let (weight, costs, wanted) = match is_short {
+            true => (Weight::Broken, "writes are refused", facts.reserve_bytes),
+            false => (Weight::Costly, "soon writes are refused", 2 * facts.reserve_bytes),
+        };
+        let todo = format!("free {} or more", size_text(wanted - facts.free_bytes));
+        advice.push(one(weight, what, costs, todo));
     }
     if let Some(bytes_max) = facts.bytes_max.filter(|max| used > max / 10 * 9 && used <= *max) {
         let what = format!("the store uses {used} bytes of its budget of {bytes_max}");
@@ -222,7 +226,7 @@ fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
     if facts.is_live && facts.log_bytes > SEGMENTS_MAX.saturating_mul(facts.segment_bytes) {
         let what = format!("the log has grown to {} bytes", facts.log_bytes);
-        let todo = "call Store::flush; a table that is written to rarely holds the log back";
+        let todo = "compact the store, or flush it in a program; a table that is written to rarely holds the log back";
         advice.push(one(Weight::Minor, what, "opening the store after a crash replays all of it", todo));
     }
     if facts.batches_cut > 0 {
@@ -240,7 +244,7 @@ fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
     if !facts.is_live && facts.batches_to_replay > 0 {
         let what = format!("the store was not closed: its log holds {} batches", facts.batches_to_replay);
         let todo =
-            format!("call Store::close at the end; folddb compact {} opens and closes it now", facts.store);
+            format!("folddb compact {} opens and closes it now; a program closes it at its end", facts.store);
         advice.push(one(Weight::Minor, what, "each opening replays them first; nothing is lost", todo));
     }
 }

@@ -296,8 +296,7 @@ impl Load<'_> {
         table.rules().check_writable()?;
         if !self.options.over && table.scan().limit(1).rows()?.next_row()?.is_some() {
             let message = format!("table `{name}` exists and is not empty");
-            let advice =
-                "load it over what is there, by --over or `LoadOptions::over`, or drop the table first";
+            let advice = "load it over what is there (`LoadOptions::over`), or drop the table first";
             return Err(Error::new(ErrorKind::AlreadyExists, message).advise(advice));
         }
         self.report.tables += 1;

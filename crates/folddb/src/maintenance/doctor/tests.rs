@@ -85,6 +85,10 @@ fn each_trouble_has_its_advice_and_names_what_to_do() {
     assert!(lost.what.contains("why"), "{lost}");
     let nearly = on(|facts| facts.free_bytes = 100 << 20);
     assert!(nearly.weight == Weight::Costly && nearly.costs.contains("soon"));
+    assert!(nearly.todo.contains("free 28.0 MiB"), "{nearly}");
+    let short = on(|facts| facts.free_bytes = 3 << 20);
+    assert!(short.weight == Weight::Broken && !short.costs.contains("soon"), "{short}");
+    assert!(short.what.contains("3.0 MiB") && short.todo.contains("free 61.0 MiB"), "{short}");
     let budget = on(|facts| (facts.bytes_max, facts.stats.disk.bytes) = (Some(1000), 950));
     assert!(budget.todo.contains("disk_bytes_max"));
 
