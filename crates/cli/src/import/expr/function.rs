@@ -72,8 +72,8 @@ pub(crate) enum Function {
         format: String,
         zone: TimeZone,
     },
-    /// The moment of what this function gives, which is a time or the beginning of one: for what is a
-    /// time, since the text of an hour may be that of two.
+    /// The moment of what this function gives, which is a time or the beginning of one: for what is
+    /// a time, since the text of an hour may be that of two.
     Begins(Box<Function>),
     /// A time, as what is compared: what this function gives, or the text itself, in its zone.
     Moment {
