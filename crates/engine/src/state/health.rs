@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, size_text};
 use folddb_host::forks::ForkMark;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, thread};
@@ -32,8 +32,9 @@ impl Space {
     pub fn verdict(&self) -> Result<(), String> {
         if self.free_bytes < self.reserve_bytes {
             return Err(format!(
-                "the disk is full: {} bytes are free, and {} are reserved for merges",
-                self.free_bytes, self.reserve_bytes
+                "the disk is full: {} is free, and writes leave {} to merges and deletes",
+                size_text(self.free_bytes),
+                size_text(self.reserve_bytes)
             ));
         }
         match self.bytes_max {
