@@ -18,7 +18,7 @@ use folddb_base::bytes::{Malformed, Reader, put_u32, put_u64};
 
 pub use builder::{BlockBuilder, BlockOptions};
 pub use cursor::BlockCursor;
-pub use trailer::{BODY_BYTES_MAX, Compression, Encoding, Sealed, TRAILER_BYTES, seal};
+pub use trailer::{BODY_BYTES_MAX, Compression, Encoding, Sealed, TRAILER_BYTES, seal, stored_checksum};
 
 use columnar::Columnar;
 use generic::Generic;

@@ -34,6 +34,7 @@
 //! | 19 | `SealDirectory` | segment, bytes, value files |
 //! | 20 | `Require` | features |
 //! | 21 | `LogCopied` | copied bool |
+//! | 22 | `AddKnownPart` | as `AddPart`, then digest: an `AddPart` whose part says what only it has |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
 //! | 36 | `AlterTable` | table, rules text, outdated_before, kept_since |
@@ -126,7 +127,7 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::Flushed { table, seq } => numbers(6, out, &[u64::from(table.0), *seq]),
         Change::AddPart { table, run, tier, age, part } => {
             numbers(7, out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
-            put_part(7, out, part)
+            put_part(out, part)
         }
         Change::RemovePart { table, run, file } => numbers(8, out, &[u64::from(table.0), run.0, file.0]),
         Change::TrimPart { table, run, file, low } => {
@@ -232,12 +233,17 @@ fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-fn put_part(tag: u8, out: &mut Vec<u8>, part: &PartState) -> u8 {
+/// The tag says whether its digest is known.
+fn put_part(out: &mut Vec<u8>, part: &PartState) -> u8 {
     put_varints(out, &[part.file.0, part.file_bytes, part.records]);
     put_slice(out, &part.low);
     put_slice(out, &part.high);
     put_varints(out, &[part.min_seq, part.max_seq, part.deletes, part.live_bytes]);
-    flag(tag, out, part.trimmed)
+    flag(7, out, part.trimmed);
+    match part.digest {
+        None => 7,
+        Some(digest) => numbers(22, out, &[digest]),
+    }
 }
 
 /// A frame, checked except for its changes.
@@ -366,7 +372,13 @@ impl Fields<'_> {
             deletes: self.number()?,
             live_bytes: self.number()?,
             trimmed: self.flag()?,
+            digest: None,
         })
+    }
+
+    fn known_part(&mut self) -> Result<PartState, Malformed> {
+        let part = self.part()?;
+        Ok(PartState { digest: Some(self.number()?), ..part })
     }
 
     fn build(&mut self) -> Result<IndexBuild, Malformed> {
@@ -413,7 +425,7 @@ impl Fields<'_> {
 /// Reads the fields of a change, in the order in which they are named here.
 fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
     match tag {
-        4..=12 | 32 | 33 | 36 | 48 => read_table_change(tag, fields),
+        4..=12 | 22 | 32 | 33 | 36 | 48 => read_table_change(tag, fields),
         14..=19 => read_values_change(tag, fields),
         40..=43 => read_feed_change(tag, fields),
         _ => read_store_change(tag, fields),
@@ -426,12 +438,12 @@ fn read_table_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malform
         4 => Change::CreateTable { table: fields.table()?, name: fields.text()?, rules_text: fields.text()? },
         5 => Change::DropTable { table: fields.table()? },
         6 => Change::Flushed { table: fields.table()?, seq: fields.number()? },
-        7 => Change::AddPart {
+        7 | 22 => Change::AddPart {
             table: fields.table()?,
             run: fields.run()?,
             tier: fields.tier()?,
             age: fields.number()?,
-            part: fields.part()?,
+            part: if tag == 7 { fields.part()? } else { fields.known_part()? },
         },
         8 => Change::RemovePart { table: fields.table()?, run: fields.run()?, file: fields.file()? },
         9 => Change::TrimPart {

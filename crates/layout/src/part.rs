@@ -18,7 +18,7 @@
 use folddb_base::Seq;
 use folddb_base::Stamp;
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
-use folddb_base::checksum::{hash32, place_seed};
+use folddb_base::checksum::{hash32, hash64, place_seed};
 use folddb_base::stamp::NEVER;
 
 use crate::block::{Compression, Encoding, Place, Sealed, seal};
@@ -171,6 +171,8 @@ pub struct PartFacts {
     pub stamps: Option<StampFacts>,
     /// The seq up to which records of the past were folded, in tables that keep a window.
     pub kept_since: Seq,
+    /// What only this part has: see [`Meta::digest`].
+    pub digest: u64,
 }
 
 /// Facts about the stamps of a part.
@@ -283,10 +285,12 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 ///                                in the form of a single one
 ///                              8 in tables that keep a window: the seq up to which records were folded, varint
 ///                              9 if filters know leading elements of keys: of each filter partition how many, u8
+///                              10 the hash of what is before, u64: see [`hash_of_pieces`]
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// The facts. The file length is not among the bytes; reading takes it from the footer.
+    /// The facts. The file length and the digest are not among the bytes; reading takes the one
+    /// from the footer and the other from the bytes.
     pub facts: PartFacts,
     /// The name of the order of the keys.
     pub order_name: String,
@@ -300,6 +304,15 @@ pub struct Meta {
     pub summaries: Option<SummariesAt>,
     /// How many leading elements of keys each filter partition knows; empty if none knows any.
     pub leading: Vec<u8>,
+    /// The hash of the pieces before: see [`hash_of_pieces`]. Older versions did not write it.
+    pub pieces_hash: Option<u64>,
+}
+
+/// The hash of all pieces of a part before its meta, from their checksums in the order of the file,
+/// little-endian. Without it, two parts with other values in blocks of the same lengths may have
+/// the same facts, index and footer.
+pub fn hash_of_pieces(checksums: &[u8]) -> u64 {
+    hash64(0, checksums)
 }
 
 /// Where the summaries of a part are.
@@ -322,6 +335,8 @@ const EXTENSION_SUMMARIES: u64 = 4;
 const EXTENSION_KEPT: u64 = 8;
 /// The extension that says how many leading elements of keys the filters know.
 const EXTENSION_LEADING: u64 = 9;
+/// The extension with the hash of the pieces before.
+const EXTENSION_PIECES: u64 = 10;
 
 impl Meta {
     /// Appends it as a piece of a file.
@@ -366,7 +381,18 @@ impl Meta {
             put_varint(out, EXTENSION_LEADING);
             put_slice(out, &self.leading);
         }
+        if let Some(hash) = self.pieces_hash {
+            put_varint(out, EXTENSION_PIECES);
+            put_slice(out, &hash.to_le_bytes());
+        }
         seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
+    }
+
+    /// What only this part has, from the meta as it is stored: it includes the hash of the pieces
+    /// before, so any two parts that differ in a byte have different digests. The manifest keeps
+    /// it.
+    pub fn digest(stored: &[u8]) -> u64 {
+        hash64(0, stored)
     }
 
     /// Reads what [`Meta::put`] wrote.
@@ -385,7 +411,7 @@ impl Meta {
         let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
         let sketch = read_sketch(&mut reader)?;
         let (mut liveness, mut values, mut summaries) = (None, Vec::new(), None);
-        let (mut stamps, mut kept_since, mut leading) = (None, 0, Vec::new());
+        let (mut stamps, mut kept_since, mut leading, mut pieces_hash) = (None, 0, Vec::new(), None);
         while !reader.is_empty() {
             let (tag, extension) = (reader.varint()?, reader.slice()?);
             match tag {
@@ -401,6 +427,7 @@ impl Meta {
                 EXTENSION_SUMMARIES => summaries = Some(SummariesAt::from_bytes(extension)?),
                 EXTENSION_KEPT => kept_since = Reader::new(extension).varint()?,
                 EXTENSION_LEADING => leading = extension.to_vec(),
+                EXTENSION_PIECES => pieces_hash = Some(Reader::new(extension).u64()?),
                 _ => {}
             }
         }
@@ -422,8 +449,9 @@ impl Meta {
             values,
             stamps,
             kept_since,
+            digest: Meta::digest(stored),
         };
-        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries, leading })
+        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries, leading, pieces_hash })
     }
 }
 

@@ -33,7 +33,7 @@ pub use extent::Extent;
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
 pub use leading::PrefixRange;
-pub use part::{Part, Rank};
+pub use part::{Part, Rank, other_part};
 pub use part_cursor::{PartCursor, ReadMode};
 pub use part_get::Probe;
 pub use run_cursor::RunCursor;

@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::place_seed;
-use folddb_base::{Error, ErrorKind, FileNumber, Result, error};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, counted, error};
 use folddb_host::{Files, ReadFile};
-use folddb_layout::block::{Block, BlockCursor, Compression, Place};
+use folddb_layout::block::{Block, BlockCursor, Compression, Place, TRAILER_BYTES, stored_checksum};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
+use folddb_layout::manifest_edit::PartState;
 use folddb_layout::part::{
     FOOTER_BYTES, Footer, FooterFault, Meta, PART_VERSION_ZSTD, PartFacts, SummariesAt, TopIndex,
 };
@@ -108,6 +109,43 @@ impl Part {
     /// What is known about its records.
     pub fn facts(&self) -> &PartFacts {
         &self.frame.meta.facts
+    }
+
+    /// How it differs from the part that a manifest lists under its number, in words; none if it is
+    /// that one. Bytes that are whole may be in the wrong place: scripts that write the same tables
+    /// give different stores files of the same numbers and lengths.
+    pub fn difference(&self, listed: &PartState) -> Option<String> {
+        let facts = self.facts();
+        if facts.file_bytes != listed.file_bytes {
+            return Some(format!("{} bytes, and not {}", facts.file_bytes, listed.file_bytes));
+        }
+        let numbers = |records, deletes, min_seq, max_seq| {
+            let (records, deletes) = (counted(records, "record"), counted(deletes, "delete"));
+            format!("{records}, {deletes}, seqs {min_seq} to {max_seq}")
+        };
+        let found = numbers(facts.records, facts.deletes, facts.min_seq, facts.max_seq);
+        let wanted = numbers(listed.records, listed.deletes, listed.min_seq, listed.max_seq);
+        if found != wanted {
+            return Some(format!("{found}, and not {wanted}"));
+        }
+        let low = self.order.compare(&facts.low, &listed.low);
+        let is_low_right = if listed.trimmed { low.is_le() } else { low.is_eq() };
+        if !is_low_right || facts.high != listed.high {
+            return Some("other keys".to_owned());
+        }
+        let is_other = listed.digest.is_some_and(|digest| digest != facts.digest);
+        is_other.then(|| {
+            "other values; it may be from another store, or from another copy of this one".to_owned()
+        })
+    }
+
+    /// Checks that it is the part that a manifest lists.
+    ///
+    /// # Errors
+    /// Damage: it is another one.
+    pub fn check_listed(&self, listed: &PartState) -> Result<()> {
+        let Some(difference) = self.difference(listed) else { return Ok(()) };
+        Err(self.damage(self.frame.footer.meta, other_part(&difference)))
     }
 
     /// The number of its file.
@@ -312,6 +350,21 @@ impl Part {
         Block::open(stored, self.seed(place)).map_err(|fault| self.unread(place, fault))
     }
 
+    /// A block from the file, and its checksum.
+    pub(crate) fn read_block_summed(&self, place: Place) -> Result<(Block, Vec<u8>)> {
+        let stored = self.read_stored(place)?;
+        let checksum = stored_checksum(&stored).to_vec();
+        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.unread(place, fault))?;
+        Ok((block, checksum))
+    }
+
+    /// The trailer of a piece, from the file.
+    pub(crate) fn read_trailer(&self, place: Place) -> Result<[u8; TRAILER_BYTES]> {
+        let mut trailer = [0; TRAILER_BYTES];
+        self.read_at(place.end().saturating_sub(TRAILER_BYTES as u64), &mut trailer)?;
+        Ok(trailer)
+    }
+
     /// A filter partition from the file.
     pub(crate) fn read_filter(&self, place: Place) -> Result<Filter> {
         let stored = self.read_stored(place)?;
@@ -419,6 +472,11 @@ impl Part {
     pub(crate) fn damage(&self, place: Place, fault: impl fmt::Display) -> Error {
         error::corrupt(&self.path, place.offset, fault)
     }
+}
+
+/// What is said of a part that is not the one that a manifest lists.
+pub fn other_part(difference: &str) -> String {
+    format!("it is not the part that the manifest lists: {difference}")
 }
 
 impl Drop for Part {

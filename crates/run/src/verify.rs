@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::{Error, ErrorKind, Op, OpKind, Record, Result, Rope, Stamp, error};
-use folddb_layout::block::{Block, BlockCursor, Place};
+use folddb_layout::block::{Block, BlockCursor, Place, stored_checksum};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{LeafEntry, PartFacts, StampFacts, SummariesAt};
+use folddb_layout::part::{LeafEntry, PartFacts, StampFacts, SummariesAt, hash_of_pieces};
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::summaries::{Summaries, Summary};
 use folddb_layout::values::record_bytes;
@@ -118,6 +118,7 @@ pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
     }
     check.liveness(&frame);
     check.summaries(&frame);
+    check.pieces(&frame);
     check.facts(&frame);
 }
 
@@ -145,6 +146,8 @@ struct Check<'a> {
     liveness: Liveness,
     /// How many records the blocks of each leaf hold; complete only if all of them could be read.
     records_of_blocks: Vec<Vec<u64>>,
+    /// The checksums of the blocks so far, in their order.
+    checksums: Vec<u8>,
 }
 
 /// The facts before any record is examined. Facts that records do not show are taken from the part.
@@ -172,6 +175,7 @@ impl<'a> Check<'a> {
             sketch: SketchBuilder::default(),
             liveness: Liveness::default(),
             records_of_blocks: Vec::new(),
+            checksums: Vec::new(),
         }
     }
 
@@ -285,8 +289,11 @@ impl<'a> Check<'a> {
     }
 
     fn block(&mut self, place: Place, separator: &[u8], next: Option<Place>) {
-        let block = match self.part.read_block(place) {
-            Ok(block) => block,
+        let block = match self.part.read_block_summed(place) {
+            Ok((block, checksum)) => {
+                self.checksums.extend_from_slice(&checksum);
+                block
+            }
             Err(error) if error.kind() == ErrorKind::NewerFormat => {
                 self.is_partial = true;
                 return self.inspect.unread(error);
@@ -437,6 +444,31 @@ impl<'a> Check<'a> {
         (self.depth == Depth::Records && !self.is_partial).then_some(&self.records_of_blocks)
     }
 
+    /// Checks that all pieces were written together: a block may be whole and from another file of
+    /// the same number.
+    fn pieces(&mut self, frame: &Frame) {
+        let Some(said) = frame.meta.pieces_hash.filter(|_| self.depth == Depth::Records && !self.is_partial)
+        else {
+            return;
+        };
+        let mut checksums = std::mem::take(&mut self.checksums);
+        let top = &frame.top;
+        let places = top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place));
+        let places = places.chain(&frame.meta.liveness);
+        let places = places.chain(frame.meta.summaries.as_ref().map(|summaries| &summaries.place));
+        for &place in places.chain([&frame.footer.top_index]) {
+            match self.part.read_trailer(place) {
+                Ok(trailer) => checksums.extend_from_slice(stored_checksum(&trailer)),
+                Err(error) => return self.note(place.offset, plain(&error), KeySpan::default()),
+            }
+        }
+        if hash_of_pieces(&checksums) != said {
+            let what =
+                "its blocks are not those that were written with its facts: some are from another file";
+            self.note(frame.footer.meta.offset, what, KeySpan::default());
+        }
+    }
+
     fn facts(mut self, frame: &Frame) {
         let meta = frame.footer.meta.offset;
         if !self.is_partial && self.data_end != Some(frame.meta.data_bytes) {
@@ -446,7 +478,7 @@ impl<'a> Check<'a> {
             return;
         }
         let claimed = &frame.meta.facts;
-        self.found.file_bytes = claimed.file_bytes;
+        (self.found.file_bytes, self.found.digest) = (claimed.file_bytes, claimed.digest);
         self.found.values = self.liveness.uses();
         self.found.high = std::mem::take(&mut self.key);
         self.found.sketch = std::mem::take(&mut self.sketch).finish();

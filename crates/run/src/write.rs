@@ -22,12 +22,12 @@ use folddb_base::checksum::{key_hash, place_seed};
 use folddb_base::limits::{FOLDED_BYTES_MAX, KEY_BYTES_MAX};
 use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result, Rope, Seq, Stamp};
 use folddb_host::WriteFile;
-use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
+use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place, stored_checksum};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
 use folddb_layout::part::{
     FOOTER_BYTES, Footer, Meta, PART_VERSION, PART_VERSION_SUMMARIES, PART_VERSION_ZSTD, PartFacts,
-    StampFacts, SummariesAt, TopIndex,
+    StampFacts, SummariesAt, TopIndex, hash_of_pieces,
 };
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
@@ -109,6 +109,8 @@ pub struct PartWriter {
     out: Vec<u8>,
     appended_bytes: u64,
     writeback_bytes: u64,
+    /// The checksums of the pieces so far: see [`hash_of_pieces`].
+    checksums: Vec<u8>,
     index: PendingIndex,
     hashes: Vec<u64>,
     /// The hashes of leading elements, if the filter is to know them.
@@ -171,6 +173,7 @@ impl PartWriter {
             out: Vec::with_capacity(APPEND_BYTES + (64 << 10)),
             appended_bytes: 0,
             writeback_bytes: 0,
+            checksums: Vec::new(),
             index: PendingIndex::default(),
             hashes: Vec::new(),
             leading,
@@ -327,7 +330,7 @@ impl PartWriter {
         if let Some(gathering) = &mut self.gathering {
             gathering.end_block();
         }
-        let place = self.place_from(offset, start)?;
+        let place = self.end_piece(offset, start)?;
         self.index.separators.extend_from_slice(separator);
         self.index.blocks.push(PendingBlock { separator_end: self.index.separators.len(), place });
         if self.out.len() >= APPEND_BYTES {
@@ -336,8 +339,9 @@ impl PartWriter {
         Ok(())
     }
 
-    /// The place of the piece that was put at `out[start..]`.
-    fn place_from(&self, offset: u64, start: usize) -> Result<Place> {
+    /// The place of the piece that was put at `out[start..]`, whose checksum it notes.
+    fn end_piece(&mut self, offset: u64, start: usize) -> Result<Place> {
+        self.checksums.extend_from_slice(stored_checksum(&self.out));
         match u32::try_from(self.out.len() - start) {
             Ok(len_bytes) => Ok(Place { offset, len_bytes }),
             Err(_) => Err(Error::invalid(format!("{}: a piece of over 4 GiB", self.path.display()))),
@@ -376,7 +380,7 @@ impl PartWriter {
         for filter in &index.filters {
             let (offset, start) = (self.offset(), self.out.len());
             filter.put(&mut self.out, place_seed(self.number.0, offset));
-            top.filters.push(self.place_from(offset, start)?);
+            top.filters.push(self.end_piece(offset, start)?);
             if self.out.len() >= APPEND_BYTES {
                 self.append_out()?;
             }
@@ -400,7 +404,7 @@ impl PartWriter {
                 &mut self.out,
                 BlockOptions { keep_seqs: false, compression: Compression::None, seed },
             );
-            top.push_leaf(separator, self.place_from(offset, start)?, *filter);
+            top.push_leaf(separator, self.end_piece(offset, start)?, *filter);
         }
         Ok(top)
     }
@@ -413,7 +417,7 @@ impl PartWriter {
         self.facts.values = self.liveness.uses();
         let (offset, start) = (self.offset(), self.out.len());
         std::mem::take(&mut self.liveness).put(&mut self.out, place_seed(self.number.0, offset));
-        self.place_from(offset, start).map(Some)
+        self.end_piece(offset, start).map(Some)
     }
 
     /// Puts the summaries of the blocks, if requested.
@@ -422,7 +426,7 @@ impl PartWriter {
         let (summaries, total) = gathering.finish();
         let (offset, start) = (self.offset(), self.out.len());
         summaries.put(&mut self.out, place_seed(self.number.0, offset));
-        Ok(Some(SummariesAt { place: self.place_from(offset, start)?, total }))
+        Ok(Some(SummariesAt { place: self.end_piece(offset, start)?, total }))
     }
 
     fn put_frame(
@@ -438,7 +442,7 @@ impl PartWriter {
         };
         let (offset, start) = (self.offset(), self.out.len());
         top.put(&mut self.out, place_seed(self.number.0, offset));
-        let top_index = self.place_from(offset, start)?;
+        let top_index = self.end_piece(offset, start)?;
         let mut meta = Meta {
             facts: std::mem::take(&mut self.facts),
             order_name: self.options.order.name().to_owned(),
@@ -447,10 +451,12 @@ impl PartWriter {
             liveness,
             summaries,
             leading,
+            pieces_hash: Some(hash_of_pieces(&self.checksums)),
         };
         let (offset, start) = (self.offset(), self.out.len());
         meta.put(&mut self.out, place_seed(self.number.0, offset));
-        let meta_place = self.place_from(offset, start)?;
+        meta.facts.digest = Meta::digest(&self.out[start..]);
+        let meta_place = self.end_piece(offset, start)?;
         meta.facts.file_bytes = self.offset() + FOOTER_BYTES as u64;
         let file_bytes = meta.facts.file_bytes;
         self.facts = meta.facts;

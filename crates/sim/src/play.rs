@@ -16,6 +16,7 @@
 //!   others    a second store, a sealed one, rebuilt tables             strike   time, faults
 //!   acting    action by action                                        crash    judging what every crash leaves
 //!   neighbor  another store of the process, which shares its memory
+//!   exchange  a part of another copy of the store
 //! ```
 
 mod clock;
@@ -39,6 +40,7 @@ mod secondary;
 mod wreck;
 mod tables;
 mod process;
+mod exchange;
 mod rot;
 mod others;
 mod strike;

@@ -413,8 +413,9 @@ fn living(changes: &[FoundChange]) -> BTreeMap<(u64, u64), Listed> {
     for change in changes {
         let number = |name: &str| change.fields[name].number();
         match change.name.as_str() {
-            "AddPart" => {
-                let part = change.fields["part"].group().clone();
+            "AddKnownPart" => {
+                let mut part = change.fields["part"].group().clone();
+                part.insert("digest".to_owned(), change.fields["digest"].clone());
                 let age = *ages.entry(number("run")).or_insert_with(|| number("age"));
                 living.insert((number("table"), part["file"].number()), Listed { part, age });
             }
@@ -450,6 +451,7 @@ fn shown(reader: &Reader<'_>, dir: &Path, changes: &[FoundChange], table: u64) -
         let field = |name: &str| listed.part[name].number();
         assert_eq!((part.min_seq, part.max_seq), (field("min_seq"), field("max_seq")));
         assert_eq!(part.records.len() as u64, field("records"));
+        assert_eq!(part.digest, field("digest"));
         assert_eq!(part.order, "bytewise");
         let low = listed.part["low"].bytes();
         assert_eq!(field("trimmed") == 1, part.records[0].key != low);
@@ -567,6 +569,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     assert_eq!(
         not_seen,
         [
+            "AddPart",
             "MoveRun",
             "RemoveValues",
             "AddDirectory",

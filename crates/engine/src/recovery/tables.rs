@@ -37,10 +37,7 @@ pub(crate) fn open_table(
             return Err(in_table(error::missing(&path, "the manifest lists it")));
         }
         let opened = Part::open(host_files, &path, part.file, &rules.order, shared).map_err(in_table)?;
-        if opened.facts().file_bytes != part.file_bytes {
-            let what = format!("it has {} bytes instead of {}", opened.facts().file_bytes, part.file_bytes);
-            return Err(error::corrupt(&path, 0, what));
-        }
+        opened.check_listed(part).map_err(in_table)?;
         if let Some(used) =
             opened.facts().values.iter().find(|used| !store.has_values(FileNumber(u64::from(used.segment))))
         {

@@ -108,15 +108,12 @@ impl Listed<'_> {
 
     fn check_parts(&mut self) -> Result<()> {
         let shared = no_cache();
-        for (number, order, file_bytes) in parts_of(self.state, self.custom)? {
-            let name = FileName::Part(number);
+        for (listed, order) in parts_of(self.state, self.custom)? {
+            let name = FileName::Part(listed.file);
             let path = self.path(name);
             let file = *self.files.get(&name).ok_or_else(|| self.not_named(name))?;
-            let part = Part::open(&self.host.files, &path, number, &order, &shared)?;
-            if part.facts().file_bytes != file_bytes {
-                let what = format!("it has {} bytes instead of {file_bytes}", part.facts().file_bytes);
-                return Err(error::corrupt(&path, 0, what));
-            }
+            let part = Part::open(&self.host.files, &path, listed.file, &order, &shared)?;
+            part.check_listed(listed)?;
             if (self.reads_all)(file) {
                 folddb_run::verify(&part)?;
             }

@@ -20,7 +20,7 @@ use folddb_host::Host;
 use folddb_journal::{LogEnd, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, records};
-use folddb_manifest::State;
+use folddb_manifest::{PartState, State};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{Custom, StoredRules, TableRules};
 use folddb_run::{Part, Shared};
@@ -77,9 +77,10 @@ fn add_of_parts(
     needed: &mut NeededUnits,
 ) -> Result<()> {
     let shared = no_cache();
-    for (number, order, _) in parts_of(state, custom)? {
-        let path = dir.join(FileName::Part(number).to_string());
-        let part = Part::open(&host.files, &path, number, &order, &shared)?;
+    for (listed, order) in parts_of(state, custom)? {
+        let path = dir.join(FileName::Part(listed.file).to_string());
+        let part = Part::open(&host.files, &path, listed.file, &order, &shared)?;
+        part.check_listed(listed)?;
         let is_asked_for = |segment: u32| needed.contains_key(&FileNumber(u64::from(segment)));
         if part.facts().values.iter().any(|used| is_asked_for(used.segment)) {
             let liveness = part.liveness()?;
@@ -135,14 +136,14 @@ fn add_of_log(
 }
 
 /// The part files of a state with the order of their keys and their lengths.
-pub(crate) fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder, u64)>> {
+pub(crate) fn parts_of<'s>(state: &'s State, custom: &Custom) -> Result<Vec<(&'s PartState, KeyOrder)>> {
     let mut parts = Vec::new();
     for table in state.tables.values() {
         let in_table = |error: Error| error.context(format!("table `{}`", table.name));
         let rules = TableRules::from_stored(&table.rules_text).map_err(in_table)?;
         let order = rules.bind(custom).map_err(in_table)?.order;
         let own = table.runs.iter().flat_map(|run| &run.parts);
-        parts.extend(own.map(|part| (part.file, order.clone(), part.file_bytes)));
+        parts.extend(own.map(|part| (part, order.clone())));
     }
     Ok(parts)
 }

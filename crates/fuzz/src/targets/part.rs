@@ -83,14 +83,17 @@ fn body(mut stored: Vec<u8>) -> Vec<u8> {
 }
 
 fn meta(input: &[u8]) {
-    let Ok(meta) = Meta::open(&sealed(input, Encoding::Meta), SEED, FILE_BYTES) else { return };
+    let Ok(mut meta) = Meta::open(&sealed(input, Encoding::Meta), SEED, FILE_BYTES) else { return };
     let mut again = Vec::new();
     meta.put(&mut again, SEED);
+    meta.facts.digest = Meta::digest(&again);
     assert_eq!(Meta::open(&again, SEED, FILE_BYTES), Ok(meta.clone()));
     // Extensions stand at the end; what this version does not know of them is passed over.
     let mut plain = Vec::new();
     let facts = PartFacts { stamps: None, kept_since: 0, ..meta.facts.clone() };
-    Meta { liveness: None, summaries: None, leading: Vec::new(), facts, ..meta }.put(&mut plain, SEED);
+    let bare =
+        Meta { liveness: None, summaries: None, leading: Vec::new(), pieces_hash: None, facts, ..meta };
+    bare.put(&mut plain, SEED);
     assert!(input.starts_with(&body(plain)));
 }
 
@@ -110,6 +113,7 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         values: Vec::new(),
         stamps: None,
         kept_since: 0,
+        digest: 0,
     };
     let meta = Meta {
         facts,
@@ -119,6 +123,7 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         liveness: None,
         summaries: None,
         leading: Vec::new(),
+        pieces_hash: None,
     };
     let mut out = Vec::new();
     meta.put(&mut out, SEED);
@@ -133,7 +138,7 @@ fn meta_seeds() -> Vec<Vec<u8>> {
     let mut stamps = StampFacts { swept_ms: 99, ..StampFacts::default() };
     stamps.note(Stamp { write_ms: 1_800_000_000_000, deadline_ms: 1_800_000_600_000 });
     let facts = PartFacts { stamps: Some(stamps), kept_since: 77, ..meta.facts.clone() };
-    Meta { facts, ..meta }.put(&mut timed, SEED);
+    Meta { facts, pieces_hash: Some(1 << 60), ..meta }.put(&mut timed, SEED);
     vec![plain, extended, body(out), body(timed)]
 }
 

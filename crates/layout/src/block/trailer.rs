@@ -166,6 +166,11 @@ fn compress(out: &mut Vec<u8>, start: usize, compression: Compression, scratch: 
     true
 }
 
+/// The checksum in the trailer of a stored piece, as its bytes; nothing of what is too short.
+pub fn stored_checksum(stored: &[u8]) -> &[u8] {
+    stored.last_chunk::<4>().map_or(&[], |bytes| bytes)
+}
+
 /// A piece whose checksum was right.
 #[derive(Clone, Copy, Debug)]
 pub struct Sealed<'a> {

@@ -50,6 +50,7 @@ prop_compose! {
             deletes: records / 3, key_bytes: records * 8, payload_bytes: records * 5, sketch,
             values: vec![SegmentUse { segment: 7, count: records, bytes: records * 16, end: 1 << 33 }],
             kept_since: records / 7,
+            digest: 0,
             stamps: stamps.map(|drawn| {
                 let mut stamps = StampFacts { swept_ms: u64::from(drawn[4]), ..StampFacts::default() };
                 stamps.note(Stamp { write_ms: u64::from(drawn[0]), deadline_ms: u64::from(drawn[1]) });
@@ -67,9 +68,12 @@ proptest! {
         let total = (filter_bits % 3 > 0).then(|| Summary { rows: 7, fold: (filter_bits % 3 > 1).then(|| vec![1, 2]) });
         let summaries = (filter_bits % 2 == 0).then_some(SummariesAt { place: Place { offset: 3, len_bytes: 4 }, total });
         let leading = (0..filter_bits as u8 / 4).collect();
-        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries, leading };
+        let pieces_hash = (filter_bits > 9).then_some(u64::MAX / 3);
+        let mut meta =
+            Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries, leading, pieces_hash };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);
+        meta.facts.digest = Meta::digest(&stored);
         prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));
     }
 

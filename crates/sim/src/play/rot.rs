@@ -46,6 +46,9 @@ impl Player {
         let Some((name, len_bytes)) = files.get(usize::from(file) % files.len().max(1)) else {
             return Ok(());
         };
+        if name.ends_with(".part") {
+            self.exchange(&disk)?;
+        }
         let span = if name.ends_with(".log") { (*len_bytes).min(SEGMENT_SPAN_BYTES) } else { *len_bytes };
         let offset = (u64::from(place) * span) >> 16;
         let missing = missing(&disk, &self.dir, name, offset)?;
@@ -58,8 +61,7 @@ impl Player {
     }
 
     fn read_rotten(&self, disk: &SimDisk, name: &str, missing: Missing) -> Outcome {
-        let of = |disk: SimDisk| Player { disk: Some(disk), ..Player::new(self.settings, &self.dir, None) };
-        let (reading, checking) = (of(disk.fork()), of(disk.fork()));
+        let (reading, checking) = (self.in_world(disk.fork()), self.in_world(disk.fork()));
         let opened = Store::open(&self.dir, reading.options());
         let read = opened.and_then(|store| contents(&store).map(|contents| (store, contents)));
         let (store, contents) = match read {

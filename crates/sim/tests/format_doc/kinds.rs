@@ -207,6 +207,7 @@ impl Kinds<'_> {
             (meta.liveness.is_some(), "meta.extension.values"),
             (meta.summaries.is_some(), "meta.extension.summaries"),
             (!meta.leading.is_empty(), "meta.extension.leading"),
+            (meta.pieces_hash.is_some(), "meta.extension.pieces"),
             (meta.facts.stamps.is_some(), "stamps in meta"),
             (meta.facts.kept_since > 0, "a past in meta"),
         ] {

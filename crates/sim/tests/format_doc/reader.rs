@@ -3,6 +3,7 @@
 //! It is slow and trusts nothing: any difference from the document is a failed assertion. From the
 //! code it uses only xxh3-64 itself.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -93,6 +94,7 @@ pub(crate) struct FoundPart {
     pub(crate) leaves: usize,
     pub(crate) has_summaries: bool,
     pub(crate) has_leading: bool,
+    pub(crate) digest: u64,
 }
 
 /// Bit 6 of the flags of a frame: it has the time when it was written.
@@ -299,7 +301,7 @@ impl<'d> Reader<'d> {
         let (top, meta) = (place("top_offset", "top_len"), place("meta_offset", "meta_len"));
         assert_eq!(top.0 + top.1, meta.0);
         assert_eq!(meta.0 + meta.1, footer_at as u64);
-        let pieces = Pieces { reader: self, file: &file, number };
+        let pieces = Pieces { reader: self, file: &file, number, checksums: RefCell::default() };
 
         let mut rest = Bytes(pieces.body(meta, "piece.meta"));
         let [records, keys, min_seq, seqs, deletes, key_bytes, payload_bytes] =
@@ -308,12 +310,17 @@ impl<'d> Reader<'d> {
         let order = String::from_utf8(rest.slice().to_vec()).expect("the name of an order is text");
         let (data_len, filter_bits) = (rest.varint(), rest.varint());
         let sketch: Vec<u64> = (0..rest.varint()).map(|_| rest.fixed(8)).collect();
-        let (mut values, mut summaries, mut leading) = (None, None, Vec::new());
+        let (mut values, mut summaries, mut leading, mut of_pieces) = (None, None, Vec::new(), None);
         while !rest.is_empty() {
             let tag = rest.varint();
             let mut rest = Bytes(rest.slice());
             if tag == self.doc.constant("meta.extension.leading") {
                 leading = rest.0.to_vec();
+                continue;
+            }
+            if tag == self.doc.constant("meta.extension.pieces") {
+                of_pieces = Some(rest.fixed(8));
+                assert!(rest.is_empty(), "all of the extension is documented");
                 continue;
             }
             if tag == self.doc.constant("meta.extension.summaries") {
@@ -441,7 +448,10 @@ impl<'d> Reader<'d> {
         hashes.truncate(self.doc.constant("sketch.hashes_max") as usize);
         assert_eq!(hashes, sketch);
         let (filters, leaves) = (filters.len(), leaves.len());
+        assert_eq!(of_pieces, Some(hash64(0, &pieces.checksums(meta.0))), "the hash of the pieces");
+        let stored_meta = &file[meta.0 as usize..(meta.0 + meta.1) as usize];
         FoundPart {
+            digest: hash64(0, stored_meta),
             records: found,
             min_seq,
             max_seq: min_seq + seqs,
@@ -621,9 +631,17 @@ struct Pieces<'r> {
     reader: &'r Reader<'r>,
     file: &'r [u8],
     number: u64,
+    /// Of the pieces that were opened, by offset.
+    checksums: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl<'r> Pieces<'r> {
+    /// The checksums of the pieces up to an offset, all of which were opened.
+    fn checksums(&self, end: u64) -> Vec<u8> {
+        let checksums = self.checksums.borrow();
+        checksums.range(..end).flat_map(|(_, checksum)| (*checksum as u32).to_le_bytes()).collect()
+    }
+
     /// The body of a piece, its encoding and its compression.
     fn open(&self, (offset, len): (u64, u64)) -> (&'r [u8], u64, u64) {
         let layout = self.reader.doc.layout("trailer");
@@ -632,6 +650,7 @@ impl<'r> Pieces<'r> {
         let hashed = &piece[..body.len() + layout.offset("checksum")];
         let checksum = low_half(hash64(self.reader.place_seed(self.number, offset), hashed));
         assert_eq!(layout.number(trailer, "checksum"), checksum, "the checksum of the piece at {offset}");
+        self.checksums.borrow_mut().insert(offset, checksum);
         (body, layout.number(trailer, "encoding"), layout.number(trailer, "compression"))
     }
 

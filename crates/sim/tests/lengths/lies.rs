@@ -184,16 +184,20 @@ impl StoreFile {
         all
     }
 
-    /// Puts these bytes in its place in a copy of the store, and the new length into the manifest.
+    /// Puts these bytes in its place in a copy of the store, and the new length into the manifest,
+    /// which forgets by what it would know that the part is another: here the lengths are tried.
     pub(crate) fn replace(&self, dir: &Path, bytes: &[u8]) {
         std::fs::write(dir.join(&self.name), bytes).expect("it is written");
-        if bytes.len() == self.bytes.len() || self.number == 0 || self.name.starts_with("MANIFEST") {
+        let is_same_len = bytes.len() == self.bytes.len() && !self.name.ends_with(".part");
+        if is_same_len || self.number == 0 || self.name.starts_with("MANIFEST") {
             return;
         }
         let len = bytes.len() as u64;
         let is_this = |file: &FileNumber| file.0 == self.number;
         let manifest = manifest_of(dir, |change| match change {
-            Change::AddPart { part, .. } if is_this(&part.file) => part.file_bytes = len,
+            Change::AddPart { part, .. } if is_this(&part.file) => {
+                (part.file_bytes, part.digest) = (len, None);
+            }
             Change::MoveValues { file, file_bytes, .. } if is_this(file) => *file_bytes = len,
             Change::SaveIndex { index, .. } | Change::SaveChanges { changes: index, .. }
                 if is_this(&index.file) =>

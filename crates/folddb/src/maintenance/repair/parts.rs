@@ -8,7 +8,7 @@ use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
-use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, examine, search_blocks};
+use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, examine, other_part, search_blocks};
 
 use crate::maintenance::copying;
 use crate::maintenance::finding::{Finding, Loss, Severity};
@@ -55,12 +55,8 @@ fn salvage_part(
     let file = match files.open(&path).and_then(|file| Ok((file.len_bytes()?, file))) {
         Ok(file) => file,
         Err(error) => {
-            repairer.report.parts_lost += 1;
-            repairer.report.records_lost += part.records;
             let what = format!("it cannot be read, and all of it is lost: {error}");
-            let loss = whole_part(table, rules, part);
-            repairer.report.findings.push(Finding::damage(name.to_string(), None, what).costs(loss));
-            return Ok(None);
+            return lose_part(repairer, table, rules, part, what);
         }
     };
     let opened = Part::open(files, &path, part.file, &rules.order, &repairer.shared);
@@ -74,6 +70,14 @@ fn salvage_part(
         opened => opened,
     };
     if let Ok(opened) = &opened {
+        // What another part holds was never in this store.
+        if let Some(difference) = opened.difference(part) {
+            let what = format!(
+                "{}. It is left out, with what the right one held: put that in its place, and repair again",
+                other_part(&difference)
+            );
+            return lose_part(repairer, table, rules, part, what);
+        }
         let lost = LostValues::new(values, table.id, repairer.draft);
         let mut look = Faults { any: false, unread: None, lost };
         examine(opened, Depth::Records, &mut look);
@@ -85,6 +89,21 @@ fn salvage_part(
         }
     }
     salvage_records(repairer, (table, rules, values), part, (&path, file), opened)
+}
+
+/// Reports that all of a part is lost.
+fn lose_part(
+    repairer: &mut Repairer<'_>,
+    table: &TableState,
+    rules: &BoundRules,
+    part: &PartState,
+    what: String,
+) -> Result<Option<PartState>> {
+    repairer.report.parts_lost += 1;
+    repairer.report.records_lost += part.records;
+    let (name, loss) = (FileName::Part(part.file).to_string(), whole_part(table, rules, part));
+    repairer.report.findings.push(Finding::damage(name, None, what).costs(loss));
+    Ok(None)
 }
 
 fn copy_part(

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Record, Rope, counted};
+use folddb_base::{Error, ErrorKind, Record, Rope};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
-use folddb_run::{Depth, Fault, Inspect, KeySpan, Part};
+use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, other_part};
 
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::summaries::Refolded;
@@ -121,9 +121,8 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
             return verifier.advance(state.file_bytes);
         }
     };
-    if let Some(difference) = difference(state, &part, rules) {
-        let what = format!("it is not the part that the manifest lists: {difference}");
-        verifier.report.findings.push(lost(None, what));
+    if let Some(difference) = part.difference(state) {
+        verifier.report.findings.push(lost(None, other_part(&difference)));
     }
     inspect(verifier, table, rules, state, &part);
 }
@@ -171,23 +170,6 @@ fn note_unread(verifier: &mut Verifier<'_>, name: &str, error: &Error) {
 fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
     let codec = rules.rules.key_codec();
     Loss::of_range(&table.name, codec, &part.low, &part.high, Some(part.records))
-}
-
-/// How the facts of a part differ from the manifest.
-fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
-    let facts = part.facts();
-    let numbers = |records, deletes, min_seq, max_seq| {
-        let (records, deletes) = (counted(records, "record"), counted(deletes, "delete"));
-        format!("{records}, {deletes}, seqs {min_seq} to {max_seq}")
-    };
-    let found = numbers(facts.records, facts.deletes, facts.min_seq, facts.max_seq);
-    let wanted = numbers(state.records, state.deletes, state.min_seq, state.max_seq);
-    if found != wanted {
-        return Some(format!("{found}, and not {wanted}"));
-    }
-    let low = rules.order.compare(&facts.low, &state.low);
-    let is_low_right = if state.trimmed { low.is_le() } else { low.is_eq() };
-    (!is_low_right || facts.high != state.high).then(|| "other keys".to_owned())
 }
 
 /// Takes the contents of a part.

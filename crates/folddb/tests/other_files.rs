@@ -1,0 +1,169 @@
+//! Files that are whole and do not belong there: of another store, of another copy. Each is found,
+//! and none is read as if it were right.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use folddb::maintenance::{
+    BackupOptions, Finding, RepairOptions, RestoreOptions, VerifyOptions, VerifyReport,
+};
+use folddb::{BackgroundWork, ErrorKind, Options, Result, Rules, Store, Table};
+
+fn options() -> Options {
+    Options::default().memory_bytes(8 << 20).background(BackgroundWork::Manual)
+}
+
+fn sums(store: &Store) -> Table<u64, u64> {
+    store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap()
+}
+
+/// Folds `operand` into ten keys, and flushes.
+fn fold_all(store: &Store, operand: u64) {
+    (0..10).for_each(|key| assert!(sums(store).fold(&key, &operand).is_ok()));
+    store.flush().unwrap();
+}
+
+/// A store with two parts, as a script makes one for each day.
+fn day(path: &Path, operand: u64) {
+    let store = Store::create(path, options()).unwrap();
+    fold_all(&store, 1);
+    fold_all(&store, operand);
+    store.close().unwrap();
+}
+
+fn named(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().contains(ending)).collect();
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) -> PathBuf {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => drop(copy(&entry.path(), &to)),
+            false => drop(std::fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+    to.to_owned()
+}
+
+/// The newest part of a store takes the place of the one with the same name.
+fn swap_newest(from: &Path, to: &Path) -> String {
+    let part = named(from, ".part").pop().unwrap();
+    let other = to.join(part.file_name().unwrap());
+    let (bytes, before) = (std::fs::read(&part).unwrap(), std::fs::read(&other).unwrap());
+    assert!(bytes.len() == before.len() && bytes != before, "same name, same length, other bytes");
+    std::fs::write(&other, bytes).unwrap();
+    part.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn verify(dir: &Path, deep: bool) -> VerifyReport {
+    Store::verify(dir, &VerifyOptions::default().deep(deep), &options()).unwrap()
+}
+
+/// The only damage that a check finds.
+fn the_damage(dir: &Path, deep: bool) -> Finding {
+    let report = verify(dir, deep);
+    assert!(!report.is_clean());
+    let found: Vec<&Finding> = report.damage().collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
+}
+
+fn opened(dir: &Path) -> Result<Store> {
+    Store::open(dir, options())
+}
+
+#[test]
+fn a_part_of_another_store_with_the_same_number_is_refused_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("monday"), dir.path().join("tuesday"));
+    day(&first, 1);
+    day(&second, 7);
+    let part = swap_newest(&second, &first);
+    for refused in [opened(&first).unwrap_err(), Store::open_read_only(&first, options()).unwrap_err()] {
+        assert_eq!(refused.kind(), ErrorKind::Corruption);
+        assert!(refused.message().contains(&part), "{refused}");
+        assert!(refused.message().contains("not the part that the manifest lists"), "{refused}");
+    }
+    for deep in [false, true] {
+        let damage = the_damage(&first, deep);
+        assert_eq!(damage.file, part);
+        assert!(damage.what.contains("another store"), "{damage}");
+        assert_eq!(damage.losses[0].records, Some(10));
+    }
+    assert!(!Store::diagnose(&first, &options()).unwrap().is_empty());
+}
+
+#[test]
+fn what_another_store_held_is_not_mended_into_this_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second, to) = (dir.path().join("a"), dir.path().join("b"), dir.path().join("mended"));
+    day(&first, 1);
+    day(&second, 7);
+    swap_newest(&second, &first);
+    let report = Store::repair(&first, &to, &RepairOptions::default(), &options()).unwrap();
+    assert_eq!((report.parts_whole, report.parts_lost, report.records_lost), (1, 1, 10));
+    assert!(!report.is_complete());
+    let mended = opened(&to).unwrap();
+    assert_eq!(sums(&mended).get(&3).unwrap(), Some(1), "what its own part has, and nothing else");
+}
+
+#[test]
+fn a_part_of_another_copy_of_a_store_is_refused_and_so_is_its_manifest() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = dir.path().join("first");
+    day(&first, 1);
+    let second = copy(&first, &dir.path().join("second"));
+    for (path, operand) in [(&first, 2), (&second, 3)] {
+        let store = opened(path).unwrap();
+        fold_all(&store, operand);
+        store.close().unwrap();
+    }
+    let third = copy(&first, &dir.path().join("third"));
+    swap_newest(&second, &third);
+    assert_eq!(opened(&third).unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(the_damage(&third, false).what.contains("another copy"));
+
+    // The other way round: the list of one beside the parts of the other.
+    let fourth = copy(&first, &dir.path().join("fourth"));
+    named(&fourth, "MANIFEST").iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    let manifest = named(&second, "MANIFEST").pop().unwrap();
+    std::fs::copy(&manifest, fourth.join(manifest.file_name().unwrap())).unwrap();
+    assert_eq!(opened(&fourth).unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(!verify(&fourth, false).is_clean());
+}
+
+#[test]
+fn a_block_of_another_file_is_found_by_a_deep_check() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    day(&first, 1);
+    day(&second, 7);
+    let of = |store: &Path| named(store, ".part").pop().unwrap();
+    let (mut bytes, other) = (std::fs::read(of(&first)).unwrap(), std::fs::read(of(&second)).unwrap());
+    // The only block is in the first half, and the facts are in the second.
+    let half = bytes.len() / 2;
+    assert_ne!(bytes[..half], other[..half]);
+    bytes[..half].copy_from_slice(&other[..half]);
+    std::fs::write(of(&first), bytes).unwrap();
+    assert!(verify(&first, false).is_clean(), "no block was read");
+    assert!(the_damage(&first, true).what.contains("another file"));
+}
+
+#[test]
+fn a_backup_with_a_part_of_another_store_is_not_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second, to) = (dir.path().join("first"), dir.path().join("second"), dir.path().join("to"));
+    day(&first, 1);
+    day(&second, 7);
+    let (place, store) = (dir.path().join("backups"), opened(&first).unwrap());
+    store.backup(&place, &BackupOptions::default().copy(true)).unwrap();
+    swap_newest(&second, &place.join("000001"));
+    let refused = Store::restore(&place, &to, &RestoreOptions::default(), &options()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Corruption);
+    assert!(refused.message().contains(".part"), "{refused}");
+}
