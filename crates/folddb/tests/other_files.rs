@@ -1,13 +1,13 @@
-//! Files that are whole and do not belong there: of another store, of another copy. Each is found,
-//! and none is read as if it were right.
+//! Files that are whole and do not belong there: of another store, of another copy; and files of
+//! values that are gone. Each is found, and none is read as if it were right.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 
 use folddb::maintenance::{
-    BackupOptions, Finding, RepairOptions, RestoreOptions, VerifyOptions, VerifyReport,
+    BackupOptions, Finding, RepairOptions, RestoreOptions, Severity, VerifyOptions, VerifyReport,
 };
-use folddb::{BackgroundWork, ErrorKind, Options, Result, Rules, Store, Table};
+use folddb::{BackgroundWork, ErrorKind, Options, Result, Rules, Store, Table, ValuePlacement};
 
 fn options() -> Options {
     Options::default().memory_bytes(8 << 20).background(BackgroundWork::Manual)
@@ -166,4 +166,64 @@ fn a_backup_with_a_part_of_another_store_is_not_restored() {
     let refused = Store::restore(&place, &to, &RestoreOptions::default(), &options()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Corruption);
     assert!(refused.message().contains(".part"), "{refused}");
+}
+
+/// A store with values in files of their own, in a sorted and in a hashed table.
+fn with_value_files(path: &Path) {
+    let store = Store::create(path, options()).unwrap();
+    let place = ValuePlacement::Files;
+    let sorted = Rules::sorted::<u64, Vec<u8>>().separate(64).value_placement(place);
+    let sorted = store.table("sorted", sorted).unwrap();
+    let hashed = store.table("hashed", Rules::hashed::<u64, Vec<u8>>().value_placement(place)).unwrap();
+    for key in 0..8u64 {
+        sorted.put(&key, &vec![key as u8; 500]).unwrap();
+        hashed.put(&key, &vec![key as u8; 700]).unwrap();
+    }
+    store.flush().unwrap();
+    store.close().unwrap();
+}
+
+fn value_files(store: &Path) -> Vec<PathBuf> {
+    named(store, ".shelf").iter().flat_map(|directory| named(directory, ".value")).collect()
+}
+
+#[test]
+fn value_files_that_are_gone_or_cut_are_missed_without_reading_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    with_value_files(&whole);
+    let all = value_files(&whole).len();
+    assert_eq!(all, 16);
+    assert!(verify(&whole, false).is_clean() && verify(&whole, true).is_clean());
+    assert!(Store::diagnose(&whole, &options()).unwrap().is_empty());
+    for at in 0..all {
+        for how in ["removed", "emptied", "cut", "lengthened"] {
+            let store = copy(&whole, &dir.path().join(format!("{at} {how}")));
+            let file = value_files(&store)[at].clone();
+            let bytes = std::fs::read(&file).unwrap();
+            match how {
+                "removed" => std::fs::remove_file(&file).unwrap(),
+                "emptied" => std::fs::write(&file, []).unwrap(),
+                "cut" => std::fs::write(&file, &bytes[..bytes.len() - 16]).unwrap(),
+                _ => std::fs::write(&file, [&bytes[..], &[0; 16]].concat()).unwrap(),
+            }
+            // Of the files of a hashed table nothing says how long they are together.
+            let report = verify(&store, false);
+            let found = report.damage().find(|finding| file.ends_with(&finding.file));
+            let is_sorted = bytes.len() < 600;
+            assert_eq!(found.is_some(), is_sorted || matches!(how, "removed" | "emptied"), "{at} {how}");
+            if let Some(found) = found {
+                assert_eq!((found.severity, found.losses[0].records), (Severity::Damage, Some(1)));
+                let advice = Store::diagnose(&store, &options()).unwrap();
+                assert!(advice.iter().any(|one| one.what.contains("damaged")), "{advice:?}");
+            }
+            assert_eq!(verify(&store, true).is_clean(), how == "lengthened", "{at} {how}");
+        }
+    }
+    let none = copy(&whole, &dir.path().join("none"));
+    value_files(&none).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    let report = verify(&none, false);
+    let found: Vec<&Finding> = report.damage().collect();
+    assert_eq!(found.len(), 2, "one of each table: {found:?}");
+    assert!(found.iter().all(|one| one.losses[0].records == Some(8) && one.what.contains("7 value files")));
 }

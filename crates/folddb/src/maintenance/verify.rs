@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is listed: that it is there,
-//!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists; the values of
+//!             its length, footer, facts, index; that each value file is there; that parts of a run are disjoint; files that nobody lists; the values of
 //!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
 //!             that is not whole
 //!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the log that
@@ -15,6 +15,7 @@ mod report;
 mod verifier;
 mod record;
 mod values;
+mod value_files;
 mod parts;
 mod hashed;
 mod log;

@@ -13,8 +13,8 @@ use crate::maintenance::closed_index::{AtRest, ValueLogFiles, index_name};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::record;
 use crate::maintenance::verify::verifier::Verifier;
+use crate::maintenance::verify::{record, value_files};
 
 /// Checks the index of a hashed table: its checkpoint, and, if deep, that each of its keys points
 /// to a record of that key.
@@ -28,6 +28,9 @@ pub(crate) fn check_index(verifier: &mut Verifier<'_>, state: &State, index: &At
     let Ok(rules) = bind(table, verifier.options) else { return };
     if verifier.depth != Depth::Records {
         verifier.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
+        if index.faults.is_empty() && value_files::has_value_files(state, table) {
+            value_files::check_those_of_index(verifier, state, index, (&name, loss_of(table)));
+        }
         return;
     }
     let counted = check_keys(verifier, state, (index, &name), (table, &rules));

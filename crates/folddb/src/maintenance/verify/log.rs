@@ -12,6 +12,7 @@ use crate::maintenance::closed_index::{AtRest, is_hashed};
 use crate::maintenance::finding::{Finding, Severity};
 use crate::maintenance::survey::{Few, bind, log_findings};
 use crate::maintenance::unfit::Unfit;
+use crate::maintenance::verify::value_files::has_value_files;
 use crate::maintenance::verify::verifier::Verifier;
 use crate::maintenance::verify::{hashed, record};
 use folddb_engine::recovery::replay::check_known;
@@ -26,18 +27,19 @@ pub(crate) fn check_log(verifier: &mut Verifier<'_>, state: &State) -> Result<()
     let values = &verifier.at_rest;
     let from = survey.vouched_start(options, state)?;
     let (mut lost, mut cut, mut few, mut unfit) = (None, 0, Few::default(), Unfit::default());
-    let tables = state.tables.values().filter(|table| is_hashed(table));
+    let tables: Vec<&TableState> = state.tables.values().filter(|table| is_hashed(table)).collect();
     let at_rest = |table| {
         AtRest::open(&options.host.files, &survey.dir, state.store_id, table, depth == Depth::Records)
     };
-    let hashed: Vec<AtRest> = tables.map(at_rest).collect();
+    let hashed: Vec<AtRest> = tables.iter().copied().map(at_rest).collect();
+    let leads_to_files = tables.iter().any(|table| has_value_files(state, table));
     let mut log = survey.read_log(options, &from, &mut |frame, _| {
         let known = check_known(&frame, state).map_err(|error| error.message().to_owned());
         if !frame.is_durable && lost.is_none() && known.is_ok() {
             lost = lost_value(&frame, values);
         }
         cut += u64::from(lost.is_some());
-        let taken = match depth == Depth::Records && lost.is_none() {
+        let taken = match (depth == Depth::Records || leads_to_files) && lost.is_none() {
             true => hashed::take_hashed(&frame, &hashed),
             false => Ok(()),
         };

@@ -12,15 +12,15 @@ use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::summaries::Refolded;
 use crate::maintenance::survey::{bind, in_words};
 use crate::maintenance::unfit::Unfit;
-use crate::maintenance::verify::record;
 use crate::maintenance::verify::record::Wrong;
 use crate::maintenance::verify::verifier::Verifier;
+use crate::maintenance::verify::{record, value_files};
 
 pub(crate) fn check_tables(verifier: &mut Verifier<'_>, state: &State) {
     for table in state.tables.values() {
         verifier.report.checked.tables += 1;
         match bind(table, verifier.options) {
-            Ok(rules) => check_table(verifier, table, &rules),
+            Ok(rules) => check_table(verifier, state, table, &rules),
             Err(error) => note_unreadable(verifier, table, &error),
         }
     }
@@ -40,7 +40,7 @@ fn note_unreadable(verifier: &mut Verifier<'_>, table: &TableState, error: &fold
     verifier.report.findings.push(finding);
 }
 
-fn check_table(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules) {
+fn check_table(verifier: &mut Verifier<'_>, state: &State, table: &TableState, rules: &BoundRules) {
     if let Some(missing) = &rules.missing {
         let what = format!("table `{}`: {missing}, so its values are not checked", table.name);
         verifier.report.findings.push(Finding::note(verifier.manifest_name(), what));
@@ -56,12 +56,17 @@ fn check_table(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRul
     }
     for run in &table.runs {
         verifier.report.checked.runs += 1;
-        check_run(verifier, table, rules, run);
+        check_run(verifier, state, (table, rules), run);
     }
 }
 
 /// Checks that the parts of a run are disjoint and in order, so no key is in two of them.
-fn check_run(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules, run: &RunState) {
+fn check_run(
+    verifier: &mut Verifier<'_>,
+    state: &State,
+    (table, rules): (&TableState, &BoundRules),
+    run: &RunState,
+) {
     let compare = |a: &[u8], b: &[u8]| rules.order.compare(a, b);
     let mut before: Option<&PartState> = None;
     for part in &run.parts {
@@ -74,11 +79,19 @@ fn check_run(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules
             verifier.report.findings.push(Finding::damage(name, None, what).costs(loss));
         }
         before = Some(part);
-        check_part(verifier, table, rules, part);
+        if let Some(opened) = check_part(verifier, table, rules, part) {
+            inspect(verifier, state, (table, rules), part, &opened);
+        }
     }
 }
 
-fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRules, state: &PartState) {
+/// Checks that a part is the one that the manifest lists. Returns it if its frame is intact.
+fn check_part(
+    verifier: &mut Verifier<'_>,
+    table: &TableState,
+    rules: &BoundRules,
+    state: &PartState,
+) -> Option<Arc<Part>> {
     let file = FileName::Part(state.file);
     let (name, path) = (file.to_string(), verifier.survey.path(file));
     verifier.report.checked.parts += 1;
@@ -87,14 +100,15 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
     };
     if !verifier.seen.insert(state.file) {
         verifier.report.findings.push(lost(None, "the manifest lists it twice".to_owned()));
-        return;
+        return None;
     }
     match verifier.options.host.files.len_bytes(&path) {
         Ok(len) if len == state.file_bytes => {}
         Ok(len) => {
             let what = format!("it has {len} bytes instead of {}", state.file_bytes);
             verifier.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
-            return verifier.advance(state.file_bytes);
+            verifier.advance(state.file_bytes);
+            return None;
         }
         Err(error) => {
             verifier.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
@@ -103,7 +117,8 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
                 _ => format!("cannot be read: {error}"),
             };
             verifier.report.findings.push(lost(None, what));
-            return verifier.advance(state.file_bytes);
+            verifier.advance(state.file_bytes);
+            return None;
         }
     }
     let opened = Part::open(&verifier.options.host.files, &path, state.file, &rules.order, &verifier.shared);
@@ -111,27 +126,29 @@ fn check_part(verifier: &mut Verifier<'_>, table: &TableState, rules: &BoundRule
         Ok(part) => part,
         Err(error) if error.kind() == ErrorKind::NewerFormat => {
             note_unread(verifier, &name, &error);
-            return verifier.advance(state.file_bytes);
+            verifier.advance(state.file_bytes);
+            return None;
         }
         Err(error) => {
             verifier
                 .report
                 .findings
                 .push(lost(error.damage().and_then(|damage| damage.offset), in_words(&error)));
-            return verifier.advance(state.file_bytes);
+            verifier.advance(state.file_bytes);
+            return None;
         }
     };
     if let Some(difference) = part.difference(state) {
         verifier.report.findings.push(lost(None, other_part(&difference)));
     }
-    inspect(verifier, table, rules, state, &part);
+    Some(part)
 }
 
 /// Checks the contents of a part whose frame is intact.
 fn inspect(
     verifier: &mut Verifier<'_>,
-    table: &TableState,
-    rules: &BoundRules,
+    store: &State,
+    (table, rules): (&TableState, &BoundRules),
     state: &PartState,
     part: &Arc<Part>,
 ) {
@@ -157,6 +174,10 @@ fn inspect(
     verifier.report.checked.records += if verifier.depth == Depth::Records { records } else { state.records };
     let read = verifier.report.checked.bytes - before;
     verifier.advance(state.file_bytes.saturating_sub(read));
+    if verifier.depth == Depth::Index {
+        let loss = whole_part(table, rules, state);
+        value_files::check_those_of_part(verifier, store, part, (&name, loss));
+    }
     part.forget();
 }
 
