@@ -1,5 +1,6 @@
-//! Files that are whole and do not belong there: of another store, of another copy; and files of
-//! values that are gone. Each is found, and none is read as if it were right.
+//! Files that are whole and do not belong there: of another store, of another copy, newer than the
+//! manifest; and files of values that are gone. Each is found, and none is read as if it were
+//! right.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -166,6 +167,41 @@ fn a_backup_with_a_part_of_another_store_is_not_restored() {
     let refused = Store::restore(&place, &to, &RestoreOptions::default(), &options()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Corruption);
     assert!(refused.message().contains(".part"), "{refused}");
+}
+
+#[test]
+fn an_older_manifest_that_was_put_back_is_noticed_before_anything_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    day(&path, 1);
+    let old = named(&path, "MANIFEST").pop().unwrap();
+    let (name, bytes) = (old.file_name().unwrap().to_owned(), std::fs::read(&old).unwrap());
+    let store = opened(&path).unwrap();
+    fold_all(&store, 100);
+    store.close().unwrap();
+    assert!(verify(&path, true).is_clean());
+    let newest = named(&path, ".part").pop().unwrap();
+    named(&path, "MANIFEST").iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    std::fs::write(path.join(name), bytes).unwrap();
+
+    let damage = the_damage(&path, false);
+    assert!(newest.ends_with(&damage.file) && damage.what.contains("an older MANIFEST"), "{damage}");
+    assert_eq!(damage.losses[0].table, "sums");
+    let advice = Store::diagnose(&path, &options()).unwrap();
+    assert!(advice[0].what.starts_with("the manifest is old"), "{}", advice[0]);
+    assert!(advice[0].todo.contains("newest MANIFEST"), "{}", advice[0]);
+    let refused = opened(&path).unwrap_err();
+    assert!(refused.message().contains("an older MANIFEST"), "{refused}");
+    assert!(newest.exists(), "nothing was removed");
+    let to = dir.path().join("mended");
+    let report = Store::repair(&path, &to, &RepairOptions::default(), &options()).unwrap();
+    let lost: Vec<&Finding> = report.lost().collect();
+    assert!(lost.len() == 1 && lost[0].what.contains("left out"), "{lost:?}");
+
+    // Whoever wants the older state says so.
+    std::fs::remove_file(&newest).unwrap();
+    assert!(verify(&path, true).is_clean());
+    assert_eq!(sums(&opened(&path).unwrap()).get(&3).unwrap(), Some(2));
 }
 
 /// A store with values in files of their own, in a sorted and in a hashed table.

@@ -31,6 +31,39 @@ pub(crate) fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<
     Ok(names.filter(is_leftover).collect())
 }
 
+/// What is said of a file that is newer than the manifest.
+pub const NEWER: &str = "it was written after the last edit of the manifest, which says that the store was closed then: an \
+                         older MANIFEST may have been put back. Copy the directory before anything changes it";
+
+/// Unlisted files that were written after a store was closed, by its manifest, so that this
+/// manifest is not its last. `has_log` if the log has batches that an opening replays: they may
+/// hold what those files do.
+///
+/// The numbers tell: none is used twice, and from the first file of an opening until a clean close
+/// the manifest says that the log is open. Seqs do not: a recovery may have written a part with
+/// records that a power cut took from the log since, and the part may be back after another.
+pub fn newer_files(
+    state: &State,
+    unlisted: impl Iterator<Item = FileName>,
+    has_log: bool,
+) -> impl Iterator<Item = FileName> {
+    let is_closed = !state.log_open && !has_log;
+    let next_number = state.next_number;
+    let is_newer = move |name: &FileName| match *name {
+        FileName::ArchivedLog(_) => false, // an opening may write one before the log is open
+        name => name.number().is_some_and(|number| number.0 >= next_number),
+    };
+    unlisted.filter(move |name| is_closed && is_newer(name))
+}
+
+/// Refuses to write to a store that has such files: its opening would remove them.
+pub(crate) fn refuse_newer(dir: &Path, state: &State, leftovers: &[FileName], has_log: bool) -> Result<()> {
+    let Some(first) = newer_files(state, leftovers.iter().copied(), has_log).next() else { return Ok(()) };
+    let what = format!("no manifest lists it, and {NEWER}");
+    let error = error::corrupt(&dir.join(first.to_string()), 0, what);
+    Err(error.advise("put the newest MANIFEST back; to go on with the older state, move such files away"))
+}
+
 /// Checks that every value segment in the manifest exists, and is one.
 pub(crate) fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
     for &number in state.directories.keys() {

@@ -34,7 +34,7 @@ use crate::edit::{feeds, install};
 use crate::options::Options;
 use crate::recovery::format;
 use crate::recovery::install::install_replayed;
-use crate::recovery::listed::{check_values, leftovers};
+use crate::recovery::listed::{check_values, leftovers, refuse_newer};
 use crate::recovery::log::start_journal;
 use crate::recovery::replay::{Replay, is_copied, replay};
 use crate::recovery::tables::open_table;
@@ -159,6 +159,7 @@ fn begin_to_write(
     leftovers: Vec<FileName>,
     replayed: Replay,
 ) -> Result<()> {
+    refuse_newer(&engine.dir, &loaded.state, &leftovers, replayed.has_batches)?;
     let numbers = Arc::clone(&engine.numbers);
     let log = ManifestLog::resume(&engine.host, &engine.dir, loaded, Arc::new(move || numbers.take()))
         .inspect_err(|_| replayed.rewritten.discard())?;

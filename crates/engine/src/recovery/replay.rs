@@ -27,6 +27,8 @@ use crate::write::commit;
 /// The result of replaying the log.
 pub(crate) struct Replay {
     pub(crate) end_lsn: Lsn,
+    /// Whether it had any batch.
+    pub(crate) has_batches: bool,
     /// The end of the part that was read.
     pub(crate) read_to_lsn: Lsn,
     pub(crate) old_segments: Vec<FileNumber>,
@@ -123,7 +125,8 @@ pub(crate) fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Repla
     let kept = kept.inspect_err(|_| rewritten.discard())?;
     let read_to_lsn = if is_beyond { known_to_lsn } else { replayed.cut_lsn };
     let (end_lsn, old_segments) = (replayed.end_lsn, replayed.segments);
-    Ok(Replay { end_lsn, read_to_lsn, old_segments, kept, rewritten })
+    let has_batches = known_to_lsn > state.log_start_lsn;
+    Ok(Replay { end_lsn, has_batches, read_to_lsn, old_segments, kept, rewritten })
 }
 
 /// A store in which nothing will be written gives its cache some of the unused share of memtables,

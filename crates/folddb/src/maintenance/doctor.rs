@@ -86,6 +86,14 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
             1 => format!("a file is damaged: {first}"),
             places => format!("files are damaged in {places} places, the first: {first}"),
         };
+        if damage.iter().all(|finding| finding.is_newer_file()) {
+            let todo = format!(
+                "copy the directory; then put the newest MANIFEST back, or restore a backup: folddb verify {store} lists such files. To \
+                 go on with the older state, move them away"
+            );
+            let costs = "what was written since is not found, and the store does not open for writing";
+            return advice.push(one(Weight::Broken, format!("the manifest is old: {first}"), costs, todo));
+        }
         advice.push(match damage.iter().all(|finding| finding.is_of_feeds_only()) {
             true => one(
                 Weight::Broken,

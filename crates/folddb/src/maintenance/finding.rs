@@ -8,6 +8,8 @@ use folddb_base::{Error, counted};
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
+use folddb_engine::recovery::listed::NEWER;
+
 /// How severe a finding is: a scale of three, which will not get more steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -82,6 +84,11 @@ impl Finding {
     /// begin again.
     pub fn is_of_feeds_only(&self) -> bool {
         !self.feeds.is_empty() && self.losses.is_empty() && self.archives.is_empty()
+    }
+
+    /// Whether it is of a file that was written after the manifest.
+    pub(crate) fn is_newer_file(&self) -> bool {
+        self.what.starts_with(NEWER)
     }
 
     pub(crate) fn costs(mut self, loss: Loss) -> Finding {

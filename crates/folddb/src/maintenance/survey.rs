@@ -23,6 +23,7 @@ use folddb_run::{Part, Shared};
 use crate::maintenance::finding::{Finding, Loss};
 use crate::maintenance::survey::lost_list::LostList;
 use folddb_engine::options::{OpenMode, Options};
+use folddb_engine::recovery::listed::{NEWER, newer_files};
 use folddb_engine::recovery::{format, replay};
 
 /// The result of a survey.
@@ -38,6 +39,8 @@ pub(crate) struct Survey {
     pub(crate) listing: Option<Listing>,
     /// What is known to be lost of the list of what lives: all of it, or its end.
     pub(crate) lost_list: Option<LostList>,
+    /// Unlisted files that were written after the manifest.
+    newer: BTreeSet<FileName>,
     /// Prevents writes during the survey.
     _lock: Box<dyn FileLock>,
 }
@@ -77,9 +80,16 @@ impl Survey {
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let listing = choose(&manifests);
         let version = format::read_version(dir, options);
-        let lost_list = None;
-        let mut survey =
-            Survey { dir: dir.to_owned(), files, version, manifests, listing, lost_list, _lock: lock };
+        let mut survey = Survey {
+            dir: dir.to_owned(),
+            files,
+            version,
+            manifests,
+            listing,
+            lost_list: None,
+            newer: BTreeSet::new(),
+            _lock: lock,
+        };
         survey.lost_list = match &survey.listing {
             None => Some(survey.lost_list(options)?),
             Some(listing) if listing.is_whole => survey.lost_end(&listing.state, options)?,
@@ -88,7 +98,22 @@ impl Survey {
         if let (Some(listing), Some(_)) = (&mut survey.listing, &survey.lost_list) {
             listing.is_whole = false;
         }
+        survey.newer = survey.newer_files(options)?;
         Ok(survey)
+    }
+
+    /// The unlisted files that were written after the manifest.
+    fn newer_files(&self, options: &Options) -> Result<BTreeSet<FileName>> {
+        let Some(listing) = self.listing.as_ref().filter(|listing| listing.is_whole) else {
+            return Ok(BTreeSet::new());
+        };
+        let state = &listing.state;
+        if newer_files(state, self.unlisted(state), false).next().is_none() {
+            return Ok(BTreeSet::new()); // the log need not be read
+        }
+        let log = self.read_log(options, &self.log_start(state), &mut |_, _| Ok(()))?;
+        let has_log = log.batches + log.batches_beyond > 0;
+        Ok(newer_files(state, self.unlisted(state), has_log).collect())
     }
 
     /// The path of a file.
@@ -197,6 +222,15 @@ impl Survey {
     fn look_for_leftovers(&self, findings: &mut Vec<Finding>) {
         let Some(listing) = &self.listing else { return };
         for file in self.unlisted(&listing.state) {
+            if self.newer.contains(&file) {
+                let since = |table: &TableState| Loss {
+                    keys: "what was written since".to_owned(),
+                    ..Loss::whole_table(&table.name)
+                };
+                let losses = listing.state.tables.values().map(since).collect();
+                findings.push(Finding { losses, ..Finding::damage(file.to_string(), None, NEWER) });
+                continue;
+            }
             let what = match listing.is_whole {
                 true => {
                     "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; the next opening removes it"

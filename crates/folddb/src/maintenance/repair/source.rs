@@ -55,11 +55,16 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
 }
 
 /// FORMAT and the manifests are rewritten, so their damage alone loses nothing; other losses are
-/// reported separately, also those of a list that comes from elsewhere.
+/// reported separately, also those of a list that comes from elsewhere. A file that is newer than
+/// the list is left out.
 pub(crate) fn without_loss(findings: Vec<Finding>, listing: &Listing, how: &RepairOptions) -> Vec<Finding> {
     let manifest = FileName::Manifest(listing.number).to_string();
     let weigh = |mut finding: Finding| {
-        if how.list_from.is_some() {
+        if finding.is_newer_file() && how.list_from.is_none() {
+            finding.what.push_str(
+                ". It is left out, since no list says to which table it belongs: name one that does (--list-from)",
+            );
+        } else if how.list_from.is_some() {
             finding.severity = Severity::Note;
             finding.losses.clear();
         } else if finding.file == manifest && finding.severity == Severity::Damage {
