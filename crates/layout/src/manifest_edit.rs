@@ -34,7 +34,7 @@
 //! | 19 | `SealDirectory` | segment, bytes, value files |
 //! | 20 | `Require` | features |
 //! | 21 | `LogCopied` | copied bool |
-//! | 22 | `AddKnownPart` | as `AddPart`, then digest: an `AddPart` whose part says what only it has |
+//! | 22 | `AddKnownPart` | as `AddPart`, then fingerprint: an `AddPart` whose part says what only it has |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
 //! | 36 | `AlterTable` | table, rules text, outdated_before, kept_since |
@@ -233,17 +233,17 @@ fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-/// The tag says whether its digest is known.
+/// The tag says whether its fingerprint is known. That has all of its eight bytes: a hash has no
+/// small values, and a manifest whose length depends on one differs from run to run.
 fn put_part(out: &mut Vec<u8>, part: &PartState) -> u8 {
     put_varints(out, &[part.file.0, part.file_bytes, part.records]);
     put_slice(out, &part.low);
     put_slice(out, &part.high);
     put_varints(out, &[part.min_seq, part.max_seq, part.deletes, part.live_bytes]);
     flag(7, out, part.trimmed);
-    match part.digest {
-        None => 7,
-        Some(digest) => numbers(22, out, &[digest]),
-    }
+    let Some(fingerprint) = part.fingerprint else { return 7 };
+    out.extend_from_slice(&fingerprint.to_le_bytes());
+    22
 }
 
 /// A frame, checked except for its changes.
@@ -372,13 +372,13 @@ impl Fields<'_> {
             deletes: self.number()?,
             live_bytes: self.number()?,
             trimmed: self.flag()?,
-            digest: None,
+            fingerprint: None,
         })
     }
 
     fn known_part(&mut self) -> Result<PartState, Malformed> {
         let part = self.part()?;
-        Ok(PartState { digest: Some(self.number()?), ..part })
+        Ok(PartState { fingerprint: Some(self.0.u64()?), ..part })
     }
 
     fn build(&mut self) -> Result<IndexBuild, Malformed> {

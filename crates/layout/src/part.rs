@@ -171,8 +171,8 @@ pub struct PartFacts {
     pub stamps: Option<StampFacts>,
     /// The seq up to which records of the past were folded, in tables that keep a window.
     pub kept_since: Seq,
-    /// What only this part has: see [`Meta::digest`].
-    pub digest: u64,
+    /// What only this part has: see [`Meta::fingerprint`].
+    pub fingerprint: u64,
 }
 
 /// Facts about the stamps of a part.
@@ -289,7 +289,7 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// The facts. The file length and the digest are not among the bytes; reading takes the one
+    /// The facts. The file length and the fingerprint are not among the bytes; reading takes the one
     /// from the footer and the other from the bytes.
     pub facts: PartFacts,
     /// The name of the order of the keys.
@@ -388,10 +388,10 @@ impl Meta {
         seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
     }
 
-    /// What only this part has, from the meta as it is stored: it includes the hash of the pieces
-    /// before, so any two parts that differ in a byte have different digests. The manifest keeps
-    /// it.
-    pub fn digest(stored: &[u8]) -> u64 {
+    /// A hash of the meta as it is stored, which includes the hash of the checksums of all pieces
+    /// before it. Parts that differ in a byte have the same fingerprint only where two hashes
+    /// happen to be the same: no proof against someone who looks for that. The manifest keeps it.
+    pub fn fingerprint(stored: &[u8]) -> u64 {
         hash64(0, stored)
     }
 
@@ -449,7 +449,7 @@ impl Meta {
             values,
             stamps,
             kept_since,
-            digest: Meta::digest(stored),
+            fingerprint: Meta::fingerprint(stored),
         };
         Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries, leading, pieces_hash })
     }

@@ -141,7 +141,7 @@ impl fmt::Display for Datum {
     }
 }
 
-struct Quoted<'a>(&'a Datum);
+pub(crate) struct Quoted<'a>(pub(crate) &'a Datum);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -133,7 +133,7 @@ impl Part {
         if !is_low_right || facts.high != listed.high {
             return Some("other keys".to_owned());
         }
-        let is_other = listed.digest.is_some_and(|digest| digest != facts.digest);
+        let is_other = listed.fingerprint.is_some_and(|one| one != facts.fingerprint);
         is_other.then(|| {
             "other values; it may be from another store, or from another copy of this one".to_owned()
         })

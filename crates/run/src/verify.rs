@@ -478,7 +478,7 @@ impl<'a> Check<'a> {
             return;
         }
         let claimed = &frame.meta.facts;
-        (self.found.file_bytes, self.found.digest) = (claimed.file_bytes, claimed.digest);
+        (self.found.file_bytes, self.found.fingerprint) = (claimed.file_bytes, claimed.fingerprint);
         self.found.values = self.liveness.uses();
         self.found.high = std::mem::take(&mut self.key);
         self.found.sketch = std::mem::take(&mut self.sketch).finish();

@@ -455,7 +455,7 @@ impl PartWriter {
         };
         let (offset, start) = (self.offset(), self.out.len());
         meta.put(&mut self.out, place_seed(self.number.0, offset));
-        meta.facts.digest = Meta::digest(&self.out[start..]);
+        meta.facts.fingerprint = Meta::fingerprint(&self.out[start..]);
         let meta_place = self.end_piece(offset, start)?;
         meta.facts.file_bytes = self.offset() + FOOTER_BYTES as u64;
         let file_bytes = meta.facts.file_bytes;

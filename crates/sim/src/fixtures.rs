@@ -24,7 +24,7 @@
 //!   fixtures/v8/altered/         tables whose rules were altered, in a snapshot of the manifest and in edits after it
 //!   fixtures/v9/compressed/      blocks compressed by zstd and LZ4, at the bottom, above it, and before an alteration
 //!               undone/          blocks compressed by zstd and by LZ4, in tables that say so no longer
-//!   fixtures/v10/altered/        as in v8, with parts that the manifest knows by their digests
+//!   fixtures/v10/altered/        as in v8, with parts that the manifest knows by their fingerprints
 //! ```
 //!
 //! Files there are never written again: a version with another format gets another directory.

@@ -415,7 +415,7 @@ fn living(changes: &[FoundChange]) -> BTreeMap<(u64, u64), Listed> {
         match change.name.as_str() {
             "AddKnownPart" => {
                 let mut part = change.fields["part"].group().clone();
-                part.insert("digest".to_owned(), change.fields["digest"].clone());
+                part.insert("fingerprint".to_owned(), change.fields["fingerprint"].clone());
                 let age = *ages.entry(number("run")).or_insert_with(|| number("age"));
                 living.insert((number("table"), part["file"].number()), Listed { part, age });
             }
@@ -451,7 +451,7 @@ fn shown(reader: &Reader<'_>, dir: &Path, changes: &[FoundChange], table: u64) -
         let field = |name: &str| listed.part[name].number();
         assert_eq!((part.min_seq, part.max_seq), (field("min_seq"), field("max_seq")));
         assert_eq!(part.records.len() as u64, field("records"));
-        assert_eq!(part.digest, field("digest"));
+        assert_eq!(part.fingerprint, field("fingerprint"));
         assert_eq!(part.order, "bytewise");
         let low = listed.part["low"].bytes();
         assert_eq!(field("trimmed") == 1, part.records[0].key != low);

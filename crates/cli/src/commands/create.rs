@@ -49,7 +49,7 @@ fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
     }
 }
 
-fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
+pub(super) fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     let mut rules = match &args.like {
         Some(text) if text.contains('=') => rules_of_text(text)?,
         Some(name) => TableRules::ready_made(name).ok_or_else(|| unknown_ready_made(name))?,

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
         Some(store) => store.doctor()?,
         None => Store::diagnose(&args.store, &session.options())?,
     };
-    let report = json!({ "advice": advice.iter().map(as_json).collect::<Value>() });
+    let report = json!({ "deep": false, "advice": advice.iter().map(as_json).collect::<Value>() });
     let is_open = session.shared.is_some();
     session.report(&report, |out| {
         if advice.is_empty() {

@@ -18,12 +18,16 @@ pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Resu
 /// them.
 const WORDS: [(&str, &[&str]); 6] = [
     ("kind", &["sorted", "hashed"]),
-    ("compression", &["none", "lz4", "zstd"]),
-    ("bottom_compression", &["none", "lz4", "zstd"]),
+    ("compression", COMPRESSIONS),
+    ("bottom_compression", COMPRESSIONS),
     ("value_placement", &["segments", "files"]),
     ("keep", &["latest", "versions:2", "window:1d", "forever"]),
     ("expire", &["never", "by-write", "30d"]),
 ];
+
+/// What this build can write.
+const COMPRESSIONS: &[&str] =
+    if cfg!(feature = "zstd") { &["none", "lz4", "zstd"] } else { &["none", "lz4"] };
 
 /// The same command; files are offered only where one is meant.
 fn hinted(command: Command) -> Command {
@@ -64,3 +68,6 @@ pub(crate) fn man(args: &ManArgs, session: &mut Session) -> Result<(), Failure> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

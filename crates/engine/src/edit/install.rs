@@ -250,7 +250,7 @@ pub fn part_state(number: FileNumber, facts: &PartFacts) -> PartState {
         deletes: facts.deletes,
         live_bytes: facts.file_bytes,
         trimmed: false,
-        digest: Some(facts.digest),
+        fingerprint: Some(facts.fingerprint),
     }
 }
 

@@ -86,7 +86,7 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
             1 => format!("a file is damaged: {first}"),
             places => format!("files are damaged in {places} places, the first: {first}"),
         };
-        if damage.iter().all(|finding| finding.is_newer_file()) {
+        if damage.iter().all(|finding| finding.is_newer_file) {
             let todo = format!(
                 "copy the directory; then put the newest MANIFEST back, or restore a backup: folddb verify {store} lists such files. To \
                  go on with the older state, move them away"

@@ -8,8 +8,6 @@ use folddb_base::{Error, counted};
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
-use folddb_engine::recovery::listed::NEWER;
-
 /// How severe a finding is: a scale of three, which will not get more steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -41,6 +39,8 @@ pub struct Finding {
     pub feeds: Vec<String>,
     /// The tables whose runs can no longer be rebuilt from the log that they archive.
     pub archives: Vec<String>,
+    /// Whether the file was written after the manifest, which therefore is an older one.
+    pub is_newer_file: bool,
 }
 
 /// Keys of a table whose values may be missing, outdated, or incompletely folded.
@@ -69,6 +69,7 @@ impl Finding {
             losses: Vec::new(),
             feeds: Vec::new(),
             archives: Vec::new(),
+            is_newer_file: false,
         }
     }
 
@@ -84,11 +85,6 @@ impl Finding {
     /// begin again.
     pub fn is_of_feeds_only(&self) -> bool {
         !self.feeds.is_empty() && self.losses.is_empty() && self.archives.is_empty()
-    }
-
-    /// Whether it is of a file that was written after the manifest.
-    pub(crate) fn is_newer_file(&self) -> bool {
-        self.what.starts_with(NEWER)
     }
 
     pub(crate) fn costs(mut self, loss: Loss) -> Finding {

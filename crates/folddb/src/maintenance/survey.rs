@@ -228,7 +228,8 @@ impl Survey {
                     ..Loss::whole_table(&table.name)
                 };
                 let losses = listing.state.tables.values().map(since).collect();
-                findings.push(Finding { losses, ..Finding::damage(file.to_string(), None, NEWER) });
+                let damage = Finding::damage(file.to_string(), None, NEWER);
+                findings.push(Finding { losses, is_newer_file: true, ..damage });
                 continue;
             }
             let what = match listing.is_whole {

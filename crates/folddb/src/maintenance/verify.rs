@@ -1,12 +1,14 @@
 //! Checks that a store is intact. Reads all of it, past all errors, and lists these.
 //!
 //! ```text
-//!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is listed: that it is there,
-//!             its length, footer, facts, index; that each value file is there; that parts of a run are disjoint; files that nobody lists; the values of
-//!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
-//!             that is not whole
-//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the log that
-//!             feeds have not given yet, and that tables archive, with the values that archives lead to
+//!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is
+//!             listed: that it is there, its length, footer, facts, index; that each value file is
+//!             there; that parts of a run are disjoint; files that nobody lists; the values of
+//!             batches for whose durability nothing vouches, as an opening reads them, since it
+//!             cuts the log at the first that is not whole
+//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one
+//!             of its table; the log that feeds have not given yet, and that tables archive, with
+//!             the values that archives lead to
 //! ```
 //!
 //! It takes the lock like a reader, changes nothing, and works on stores that do not open.

@@ -96,7 +96,7 @@ fn part(file: u64, low: &[u8], high: &[u8]) -> PartState {
         deletes: 2,
         live_bytes: 3000,
         trimmed: false,
-        digest: (file == 22).then_some(u64::MAX),
+        fingerprint: (file == 22).then_some(u64::MAX),
     }
 }
 

@@ -86,7 +86,7 @@ fn meta(input: &[u8]) {
     let Ok(mut meta) = Meta::open(&sealed(input, Encoding::Meta), SEED, FILE_BYTES) else { return };
     let mut again = Vec::new();
     meta.put(&mut again, SEED);
-    meta.facts.digest = Meta::digest(&again);
+    meta.facts.fingerprint = Meta::fingerprint(&again);
     assert_eq!(Meta::open(&again, SEED, FILE_BYTES), Ok(meta.clone()));
     // Extensions stand at the end; what this version does not know of them is passed over.
     let mut plain = Vec::new();
@@ -113,7 +113,7 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         values: Vec::new(),
         stamps: None,
         kept_since: 0,
-        digest: 0,
+        fingerprint: 0,
     };
     let meta = Meta {
         facts,

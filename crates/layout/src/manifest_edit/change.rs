@@ -30,7 +30,7 @@ pub struct PartState {
     pub trimmed: bool,
     /// What only this part has, so that another with the same number is not taken for it, such as
     /// that of another store. Older versions did not note it.
-    pub digest: Option<u64>,
+    pub fingerprint: Option<u64>,
 }
 
 /// The checkpoint of the index of a hashed table, in the manifest; or the changes after it.

@@ -11,11 +11,11 @@ fn keys() -> impl Strategy<Value = Vec<u8>> {
 prop_compose! {
     fn parts()(
         file: u64, file_bytes: u64, records: u64, low in keys(), high in keys(), seqs: [u64; 2],
-        deletes: u64, live_bytes: u64, trimmed: bool, digest: Option<u64>,
+        deletes: u64, live_bytes: u64, trimmed: bool, fingerprint: Option<u64>,
     ) -> PartState {
         let [min_seq, max_seq] = seqs;
         let file = FileNumber(file);
-        PartState { file, file_bytes, records, low, high, min_seq, max_seq, deletes, live_bytes, trimmed, digest }
+        PartState { file, file_bytes, records, low, high, min_seq, max_seq, deletes, live_bytes, trimmed, fingerprint }
     }
 }
 

@@ -50,7 +50,7 @@ prop_compose! {
             deletes: records / 3, key_bytes: records * 8, payload_bytes: records * 5, sketch,
             values: vec![SegmentUse { segment: 7, count: records, bytes: records * 16, end: 1 << 33 }],
             kept_since: records / 7,
-            digest: 0,
+            fingerprint: 0,
             stamps: stamps.map(|drawn| {
                 let mut stamps = StampFacts { swept_ms: u64::from(drawn[4]), ..StampFacts::default() };
                 stamps.note(Stamp { write_ms: u64::from(drawn[0]), deadline_ms: u64::from(drawn[1]) });
@@ -73,7 +73,7 @@ proptest! {
             Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries, leading, pieces_hash };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);
-        meta.facts.digest = Meta::digest(&stored);
+        meta.facts.fingerprint = Meta::fingerprint(&stored);
         prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));
     }
 

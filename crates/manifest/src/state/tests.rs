@@ -17,7 +17,7 @@ pub(crate) fn part(file: u64, low: u8) -> PartState {
         deletes: file % 4,
         live_bytes: file * 90,
         trimmed: false,
-        digest: file.is_multiple_of(2).then_some(file << 40),
+        fingerprint: file.is_multiple_of(2).then_some(file << 40),
     }
 }
 

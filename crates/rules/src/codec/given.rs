@@ -2,14 +2,12 @@
 
 use super::CodecError;
 use super::tuple;
-use crate::datum::{Datum, from_hex, parse_float, plain, unwrapped};
+use crate::datum::{Datum, Quoted, from_hex, parse_float, plain, unwrapped};
 use crate::time_text;
 
 pub(super) fn wrong(expected: &str, found: &Datum) -> CodecError {
-    // An element of a list is shown so that its type is known: texts in quotes, bytes with 0x.
-    let listed = Datum::List(vec![found.clone()]).to_string();
-    let shown = listed.strip_prefix('[').and_then(|shown| shown.strip_suffix(']')).unwrap_or(&listed);
-    CodecError::new(format!("expected {expected}, found {shown}"))
+    // So that its type is seen: texts in quotes, bytes with 0x.
+    CodecError::new(format!("expected {expected}, found {}", Quoted(found)))
 }
 
 pub(super) fn read_bytes(datum: &Datum) -> Result<Vec<u8>, CodecError> {

@@ -94,7 +94,7 @@ pub(crate) struct FoundPart {
     pub(crate) leaves: usize,
     pub(crate) has_summaries: bool,
     pub(crate) has_leading: bool,
-    pub(crate) digest: u64,
+    pub(crate) fingerprint: u64,
 }
 
 /// Bit 6 of the flags of a frame: it has the time when it was written.
@@ -451,7 +451,7 @@ impl<'d> Reader<'d> {
         assert_eq!(of_pieces, Some(hash64(0, &pieces.checksums(meta.0))), "the hash of the pieces");
         let stored_meta = &file[meta.0 as usize..(meta.0 + meta.1) as usize];
         FoundPart {
-            digest: hash64(0, stored_meta),
+            fingerprint: hash64(0, stored_meta),
             records: found,
             min_seq,
             max_seq: min_seq + seqs,
@@ -701,6 +701,7 @@ fn read_fields(
         "varint" => Value::Number(bytes.varint().into()),
         "varints" => Value::Numbers((0..bytes.varint()).map(|_| bytes.varint()).collect()),
         "u128" => Value::Number(u128::from(bytes.fixed(8)) | u128::from(bytes.fixed(8)) << 64),
+        "u64" => Value::Number(bytes.fixed(8).into()),
         "bool" => Value::Number(bytes.fixed(1).into()),
         "slice" | "text" => Value::Bytes(bytes.slice().to_vec()),
         group => Value::Group(read_fields(bytes, groups.get(group).expect("a type or a group"), groups)),

@@ -196,7 +196,7 @@ impl StoreFile {
         let is_this = |file: &FileNumber| file.0 == self.number;
         let manifest = manifest_of(dir, |change| match change {
             Change::AddPart { part, .. } if is_this(&part.file) => {
-                (part.file_bytes, part.digest) = (len, None);
+                (part.file_bytes, part.fingerprint) = (len, None);
             }
             Change::MoveValues { file, file_bytes, .. } if is_this(file) => *file_bytes = len,
             Change::SaveIndex { index, .. } | Change::SaveChanges { changes: index, .. }

@@ -60,7 +60,7 @@ pub(crate) fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<Tabl
 pub(crate) fn without_loss(findings: Vec<Finding>, listing: &Listing, how: &RepairOptions) -> Vec<Finding> {
     let manifest = FileName::Manifest(listing.number).to_string();
     let weigh = |mut finding: Finding| {
-        if finding.is_newer_file() && how.list_from.is_none() {
+        if finding.is_newer_file && how.list_from.is_none() {
             finding.what.push_str(
                 ". It is left out, since no list says to which table it belongs: name one that does (--list-from)",
             );
