@@ -289,8 +289,8 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// The facts. The file length and the fingerprint are not among the bytes; reading takes the one
-    /// from the footer and the other from the bytes.
+    /// The facts. The file length and the fingerprint are not among the bytes; reading takes the
+    /// one from the footer and makes the other from the bytes.
     pub facts: PartFacts,
     /// The name of the order of the keys.
     pub order_name: String,
