@@ -5,7 +5,7 @@
 //! The engine gets them in one [`Host`] and passes them down; no crate opens a file or reads a
 //! clock in another way. Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs`, `forks.rs`, `heap.rs` and `system/`
+#![deny(unsafe_code)] // some is allowed in `arena.rs`, `mapped.rs`, `forks.rs`, `heap.rs`, `prefetch.rs` and `system/`
 
 pub mod files;
 pub mod chance;
@@ -22,6 +22,7 @@ pub mod memory;
 pub mod forks;
 pub mod priority;
 pub mod heap;
+pub mod prefetch;
 
 use std::sync::Arc;
 

@@ -20,9 +20,18 @@ const LINE_BYTES: usize = 64;
 /// Bits that a key sets.
 const PROBES: u32 = 6;
 
+/// What decides about a key: one line of memory.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-struct Line([u64; 8]);
+pub struct Line([u64; 8]);
+
+impl Line {
+    /// False if no key with this hash is in the filter. It does not branch on the bits.
+    #[inline]
+    pub fn may_contain(&self, hash: u64) -> bool {
+        bits_of(hash).fold(0, |missing, (word, bit)| missing | !self.0[word] & bit) == 0
+    }
+}
 
 /// A partition of a filter in memory.
 #[derive(Debug)]
@@ -45,12 +54,16 @@ impl Filter {
         Filter { lines }
     }
 
-    /// False if no key with this hash is in it. It does not branch on the bits, so that a processor
-    /// that waits for the line of one filter already fetches that of the next.
+    /// False if no key with this hash is in it.
     #[inline]
     pub fn may_contain(&self, hash: u64) -> bool {
-        let Some(line) = self.lines.get(line_of(hash, self.lines.len())) else { return true };
-        bits_of(hash).fold(0, |missing, (word, bit)| missing | !line.0[word] & bit) == 0
+        self.line(hash).is_none_or(|line| line.may_contain(hash))
+    }
+
+    /// The one line that a key with this hash has bits in. Reads nothing of it.
+    #[inline]
+    pub fn line(&self, hash: u64) -> Option<&Line> {
+        self.lines.get(line_of(hash, self.lines.len()))
     }
 
     /// Appends it as a piece of a file.

@@ -8,36 +8,51 @@
 //! 3. leaf index block: the one data block;
 //! 4. data block, searched in place.
 //!
-//! Steps 1 and 2 are the probe: a reader of several runs first probes all of them.
+//! Step 1 is the probe, which also asks the processor for the line of step 2: a reader of several
+//! runs first probes all of them.
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use folddb_base::{Record, Result, Seq};
+use folddb_host::prefetch::prefetch;
 use folddb_layout::block::{Block, BlockCursor, Place};
+use folddb_layout::filter::Line;
 
 use crate::cache::Piece;
 use crate::part::{Part, Rank, seek_block};
 use crate::shared::{Tally, count};
 
-/// What is known about a key in a part before any of its blocks is read: see [`Part::probe`].
+/// What is known about a key in a part before its filter and its blocks are read: see
+/// [`Part::probe`].
 #[derive(Clone, Copy, Debug)]
-pub struct Probe {
+pub struct Probe<'p> {
     leaf: u32,
-    says: Says,
+    says: Says<'p>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
+#[derive(Clone, Copy, Debug)]
+enum Says<'p> {
     /// The part has no record of the key that the reader sees.
     Nothing,
-    /// The filter is in memory.
-    Filter { admits: bool },
+    /// The filter is in memory: the line of it that knows, which is on its way to the processor.
+    Line(&'p Line),
     /// The filter is not in memory.
     Ask,
     /// There is no filter.
     NoFilter,
+}
+
+impl Probe<'_> {
+    /// Whether the part may have the key, as far as what is in memory says.
+    fn may_have(&self, key_hash: u64) -> bool {
+        match self.says {
+            Says::Nothing => false,
+            Says::Line(line) => line.may_contain(key_hash),
+            Says::Ask | Says::NoFilter => true,
+        }
+    }
 }
 
 /// In the oldest part the filter is read for one in this many keys, so that filters enter a cache
@@ -137,11 +152,11 @@ impl Part {
         self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
     }
 
-    /// Examines the index and the filter, as far as they are in memory; [`Part::get_probed`]
-    /// continues. A reader of several runs probes all of them first, so that the waits for their
-    /// memory overlap.
+    /// Finds the leaf of a key, and asks the processor for the line of its filter, if that is in
+    /// memory; [`Part::get_probed`] continues. A reader of several runs probes all of them first,
+    /// so that the waits for their memory overlap.
     #[inline]
-    pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe {
+    pub fn probe(&self, key: &[u8], key_hash: u64, max_seq: Seq) -> Probe<'_> {
         let leaf = self.separators.bound(self.order(), key, false);
         let Some(entry) = self.frame().top.leaves.get(leaf) else {
             return Probe { leaf: 0, says: Says::Nothing };
@@ -149,8 +164,11 @@ impl Part {
         let says = match entry.filter {
             _ if max_seq < self.facts().min_seq => Says::Nothing,
             None => Says::NoFilter,
-            Some(number) => match self.kept.filter(number as usize) {
-                Some(filter) => Says::Filter { admits: filter.may_contain(key_hash) },
+            Some(number) => match self.kept.filter(number as usize).and_then(|kept| kept.line(key_hash)) {
+                Some(line) => {
+                    prefetch(line);
+                    Says::Line(line)
+                }
                 None => Says::Ask,
             },
         };
@@ -164,7 +182,7 @@ impl Part {
     #[inline]
     pub fn get_probed(
         &self,
-        probe: Probe,
+        probe: Probe<'_>,
         rank: Rank,
         key: &[u8],
         key_hash: u64,
@@ -176,9 +194,9 @@ impl Part {
         let admits = match probe.says {
             Says::Nothing => return Ok(ControlFlow::Continue(())),
             Says::NoFilter => None,
-            Says::Filter { admits } => {
+            Says::Line(line) => {
                 tally.kept += 1;
-                Some(admits)
+                Some(line.may_contain(key_hash))
             }
             Says::Ask => self.cached_filter_admits(rank, leaf, key_hash)?,
         };
@@ -199,14 +217,10 @@ impl Part {
 
     /// Asks the system for the filter and the leaf that a get of a probed key will read, as far as
     /// they are not in memory. Waits for nothing.
-    pub fn ask_for_index(&self, probe: Probe, rank: Rank, key_hash: u64) {
+    pub fn ask_for_index(&self, probe: Probe<'_>, rank: Rank, key_hash: u64) {
         let leaf = probe.leaf as usize;
         let top = &self.frame().top;
-        let (Says::Ask | Says::NoFilter | Says::Filter { admits: true }, Some(entry)) =
-            (probe.says, top.leaves.get(leaf))
-        else {
-            return;
-        };
+        let (true, Some(entry)) = (probe.may_have(key_hash), top.leaves.get(leaf)) else { return };
         let filter = entry.filter.and_then(|number| top.filters.get(number as usize).copied());
         if let (Says::Ask, Some(place)) = (probe.says, filter)
             && asks_filter(rank, key_hash)
@@ -224,14 +238,12 @@ impl Part {
     ///
     /// # Errors
     /// Of these reads.
-    pub fn ask_for_block(&self, probe: Probe, rank: Rank, key: &[u8], key_hash: u64) -> Result<()> {
+    pub fn ask_for_block(&self, probe: Probe<'_>, rank: Rank, key: &[u8], key_hash: u64) -> Result<()> {
         let leaf = probe.leaf as usize;
-        let admits = match probe.says {
-            Says::Nothing | Says::Filter { admits: false } => return Ok(()),
-            Says::NoFilter | Says::Filter { admits: true } => None,
-            Says::Ask => self.cached_filter_admits(rank, leaf, key_hash)?,
-        };
-        if admits == Some(false) {
+        let is_asked = matches!(probe.says, Says::Ask);
+        let may_have = probe.may_have(key_hash)
+            && !(is_asked && self.cached_filter_admits(rank, leaf, key_hash)? == Some(false));
+        if !may_have {
             return Ok(());
         }
         let leaf = self.leaf(rank, leaf)?;

@@ -226,13 +226,14 @@ fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
 
 /// The files with blocks of unsafe code, how many each has, and where the tests are that its
 /// comments name.
-const UNSAFE: [(&str, usize, Tests); 10] = [
+const UNSAFE: [(&str, usize, Tests); 11] = [
     ("host/src/arena.rs", 5, Tests::NextDoor),
     ("host/src/mapped.rs", 9, Tests::NextDoor),
     ("host/src/forks/page.rs", 6, Tests::NextDoor),
     ("host/src/system/unix.rs", 2, Tests::NextDoor),
     ("host/src/system/windows.rs", 2, Tests::NextDoor),
     ("host/src/heap.rs", 3, Tests::NextDoor),
+    ("host/src/prefetch.rs", 1, Tests::NextDoor),
     ("c/src/memory.rs", 11, Tests::Programs),
     ("c/src/callbacks.rs", 2, Tests::Programs),
     ("c/src/forks.rs", 1, Tests::Programs),

@@ -26,8 +26,8 @@ use crate::state::view::{RunView, TableView};
 use crate::values::load;
 use folddb_value_log::SegmentMap;
 
-/// A get probes the filters of this many runs before it reads the blocks of any: the waits for
-/// memory then overlap.
+/// A get finds its place in this many runs before it asks the filter of any: the waits for memory
+/// then overlap.
 const PROBED_TOGETHER: usize = 8;
 
 thread_local! {
@@ -462,7 +462,7 @@ impl<'s> Search<'s> {
         let hash = key_hash(self.key);
         let oldest = view.runs.len() - 1;
         for (number, runs) in view.runs.chunks(PROBED_TOGETHER).enumerate() {
-            let mut probed: [Option<(&Part, Probe)>; PROBED_TOGETHER] = [None; PROBED_TOGETHER];
+            let mut probed: [Option<(&Part, Probe<'_>)>; PROBED_TOGETHER] = [None; PROBED_TOGETHER];
             for (slot, run) in probed.iter_mut().zip(runs) {
                 *slot = self.probe(run, hash);
             }
@@ -480,7 +480,7 @@ impl<'s> Search<'s> {
 
     /// The part of a run that may have the key, and its in-memory state for it.
     #[inline]
-    fn probe<'v>(&self, run: &'v RunView, hash: u64) -> Option<(&'v Part, Probe)> {
+    fn probe<'v>(&self, run: &'v RunView, hash: u64) -> Option<(&'v Part, Probe<'v>)> {
         let part = &*run.part_of(&self.table.rules.order, self.key)?.file.part;
         Some((part, part.probe(self.key, hash, self.limit)))
     }
@@ -490,7 +490,7 @@ impl<'s> Search<'s> {
     fn look_into(
         &mut self,
         part: &Part,
-        probe: Probe,
+        probe: Probe<'_>,
         rank: Rank,
         hash: u64,
         tally: &mut Tally,
