@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     if shape == "sums" {
         return read_sums(&dir, rows, memory, rounds, &phases);
     }
-    let block_bytes: u32 = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(8 << 10);
+    let block_bytes: u32 = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(4 << 10);
     let rules = match &*shape {
         "hashed" => Rules::hashed::<u64, u64>(),
         _ => Rules::sorted::<u64, u64>().block_bytes(block_bytes),

@@ -155,7 +155,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Size of a block, the unit of reading, in bytes. Default 8192, from 512 to 65,536. Larger
+    /// Size of a block, the unit of reading, in bytes. Default 4096, from 512 to 65,536. Larger
     /// blocks compress better, smaller ones read less for one key.
     pub fn block_bytes(mut self, bytes: u32) -> Self {
         self.rules = self.rules.block_bytes(bytes);

@@ -76,7 +76,7 @@ fn altered_rules_are_those_of_the_table_from_then_on() {
     let changes = table.alter(|rules| rules.block_bytes(1024).filter_bits(0).key_names(["id"])).unwrap();
     let said: Vec<(&str, &str, &str)> =
         changes.iter().map(|change| (change.rule, &*change.from, &*change.to)).collect();
-    assert_eq!(said, [("block_bytes", "8192", "1024"), ("filter_bits", "10", "0"), ("key_names", "", "id")]);
+    assert_eq!(said, [("block_bytes", "4096", "1024"), ("filter_bits", "10", "0"), ("key_names", "", "id")]);
     assert_eq!(changes[0].applies, Applies::ByMerges);
     let text = text_of(&store, "t");
     assert!(text.contains("block_bytes=1024\n") && text.contains("filter_bits=0\n"), "{text}");
@@ -440,7 +440,7 @@ fn a_hashed_table_is_altered_in_what_it_has() {
     let (_dir, store) = fresh(small_values().disk_reserve_bytes(0));
     let table = store.create_bytes_table("t", TableRules::hashed(KeyCodec::Bytes)).unwrap();
     table.put(b"before", &[1; 500]).unwrap();
-    assert_eq!(table.alter(|rules| rules.block_bytes(4096)).unwrap().len(), 1);
+    assert_eq!(table.alter(|rules| rules.block_bytes(16_384)).unwrap().len(), 1);
     table.put(b"after", &[2; 500]).unwrap();
     let refused = table.alter(|rules| rules.summaries(true)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");

@@ -8,7 +8,7 @@
 //! ```text
 //!   rules 1                      the version of the form
 //!   archive_log=on               its log is archived, so that its runs can be rebuilt; only when given
-//!   block_bytes=8192             the lines are sorted by name; values with %XX for what is not printable ASCII
+//!   block_bytes=4096             the lines are sorted by name; values with %XX for what is not printable ASCII
 //!   bottom_compression=zstd      only when given; as compression
 //!   compression=none             none lz4 zstd
 //!   delete=never                 never equal:BYTES named:NAME

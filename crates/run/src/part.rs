@@ -163,7 +163,7 @@ impl Part {
         &self.order
     }
 
-    /// Keys of the table's order that cut its records into pieces of about 128 KiB (16 blocks)
+    /// Keys of the table's order that cut its records into pieces of about 128 KiB (32 blocks)
     /// each, ascending. They need not be keys of records.
     pub fn boundaries(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))

@@ -1,7 +1,7 @@
 //! Writes a part: takes records, writes a file, and returns its facts.
 //!
 //! 1. A record joins the current block; its key's hash joins the filter partition and the sketch.
-//! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a
+//! 2. A full block is sealed and appended, and its separator noted: 32 blocks (or 32 K keys) make a
 //!    leaf.
 //! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the
 //!    first-level cache or nearly so, and reading it costs little more than reading the block that
@@ -38,7 +38,7 @@ use crate::leading::LeadingHashes;
 use crate::summary::Gathering;
 
 /// Blocks of a leaf of the index.
-const LEAF_BLOCKS: usize = 16;
+const LEAF_BLOCKS: usize = 32;
 
 /// A leaf ends when its blocks hold this many keys.
 const LEAF_KEYS_MAX: usize = 32 << 10;
@@ -84,7 +84,7 @@ impl Default for WriteOptions {
     fn default() -> WriteOptions {
         WriteOptions {
             order: KeyOrder::Bytewise,
-            block_bytes: 8 << 10,
+            block_bytes: 4 << 10,
             compression: Compression::None,
             filter_bits: 10,
             leading: 0,

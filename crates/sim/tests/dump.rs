@@ -374,7 +374,7 @@ fn rules_that_cannot_be_are_found_by_the_check_of_a_dump() {
     for (what, other) in [
         ("\"fold=replace\"", "\"fold=summ\""),
         ("\"fold=replace\"", "\"fold=nobody@1\""),
-        ("\"block_bytes=8192\"", "\"block_bytes=1\""),
+        ("\"block_bytes=4096\"", "\"block_bytes=1\""),
         ("\"table\":\"t\"", "\"table\":\"\""),
         ("\"rules 1\"", "\"rules 99\""),
     ] {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   {"folddb":"dump","version":1}
-//!   {"table":"hits","rules":["rules 1","block_bytes=8192",...]}        the rows of this table follow
+//!   {"table":"hits","rules":["rules 1","block_bytes=4096",...]}        the rows of this table follow
 //!   {"key":["UA",7],"value":{"count":2}}                               if that reads back as the same bytes
 //!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              if it does not; `shown` is for people only
 //!   {"key":"k","ops":[["put","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first

@@ -20,8 +20,8 @@ impl BytesTable {
     /// visits.fold(b"/index", &1u64.to_le_bytes())?;
     /// store.flush()?;
     ///
-    /// let changes = visits.alter(|rules| rules.block_bytes(4096).filter_bits(14))?;
-    /// assert_eq!((changes[0].rule, &*changes[0].from, &*changes[0].to), ("block_bytes", "8192", "4096"));
+    /// let changes = visits.alter(|rules| rules.block_bytes(16_384).filter_bits(14))?;
+    /// assert_eq!((changes[0].rule, &*changes[0].from, &*changes[0].to), ("block_bytes", "4096", "16384"));
     /// assert_eq!(visits.stats()?.outdated_parts, 1, "written before");
     /// visits.compact()?; // or the merges that writes cause, sooner or later
     /// assert_eq!(visits.stats()?.outdated_parts, 0);

@@ -71,8 +71,8 @@ impl TableRules {
     /// # use folddb_rules as folddb;
     /// use folddb::table_rules::TableRules;
     /// let rules = TableRules::counter();
-    /// let changes = rules.changes_to(&rules.clone().block_bytes(4096)).unwrap();
-    /// assert_eq!((changes[0].rule, &*changes[0].to), ("block_bytes", "4096"));
+    /// let changes = rules.changes_to(&rules.clone().block_bytes(8192)).unwrap();
+    /// assert_eq!((changes[0].rule, &*changes[0].to), ("block_bytes", "8192"));
     /// assert!(rules.changes_to(&rules.clone().fold("sum:u64")).is_err(), "sums would not be read right");
     /// ```
     ///

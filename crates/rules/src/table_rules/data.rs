@@ -100,7 +100,7 @@ impl TableRules {
             fold: FoldName::BuiltIn("replace".to_owned()),
             delete: PredicateRule::Never,
             short_circuit: PredicateRule::Never,
-            block_bytes: 8192,
+            block_bytes: 4096,
             compression: Compression::None,
             bottom_compression: None,
             filter_bits: 10,

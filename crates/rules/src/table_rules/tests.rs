@@ -48,7 +48,7 @@ fn custom() -> Custom {
 
 #[test]
 fn the_text_of_default_rules() {
-    let text = "rules 1\nblock_bytes=8192\ncompression=none\ndelete=never\nfilter_bits=10\nfold=replace\n\
+    let text = "rules 1\nblock_bytes=4096\ncompression=none\ndelete=never\nfilter_bits=10\nfold=replace\n\
                 key=bytes\nkind=sorted\norder=bytewise\nshort_circuit=never\nvalue=bytes\n";
     assert_eq!(TableRules::default().to_string(), text);
     assert_eq!(TableRules::from_stored(text).unwrap(), TableRules::default());
@@ -202,7 +202,7 @@ fn names_of_keys_are_kept_and_change_no_meaning() {
 #[test]
 fn differences_are_named() {
     let has = TableRules::counter();
-    assert_eq!(has.diff(&has.clone().block_bytes(4096).compression(Compression::Lz4).filter_bits(0)), None);
+    assert_eq!(has.diff(&has.clone().block_bytes(8192).compression(Compression::Lz4).filter_bits(0)), None);
     assert_eq!(has.diff(&has.clone().fold(" sum:i64 ")), None);
     assert_eq!(has.diff(&has.clone().value(ValueCodec::F64)), None, "the fold knows");
     let wants = TableRules::new(KeyCodec::U64).fold("set").order("reversed").delete_when(&[0]);

@@ -23,14 +23,14 @@ fn changed(from: &TableRules, to: &TableRules) -> Vec<&'static str> {
 fn what_only_says_how_parts_are_written_may_be_altered() {
     let rules = TableRules::new(KeyCodec::Utf8);
     assert_eq!(rules.changes_to(&rules).unwrap(), []);
-    let wanted = rules.clone().block_bytes(4096).lz4().filter_bits(0).summaries(true);
+    let wanted = rules.clone().block_bytes(8192).lz4().filter_bits(0).summaries(true);
     let changes = rules.changes_to(&wanted).unwrap();
     let texts: Vec<(&str, &str, &str)> =
         changes.iter().map(|change| (change.rule, &*change.from, &*change.to)).collect();
     assert_eq!(
         texts,
         [
-            ("block_bytes", "8192", "4096"),
+            ("block_bytes", "4096", "8192"),
             ("compression", "none", "lz4"),
             ("filter_bits", "10", "0"),
             ("summaries", "off", "on")
