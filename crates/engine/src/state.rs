@@ -13,6 +13,7 @@ pub mod range_deletes;
 pub mod empty_ranges;
 pub mod repeats;
 pub mod chunk_reads;
+pub mod coverage;
 pub mod view;
 pub mod key_range;
 pub mod hash_files;

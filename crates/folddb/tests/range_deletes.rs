@@ -260,3 +260,114 @@ fn parts_that_a_snapshot_sees_or_with_a_newer_write_stay() {
     assert_eq!(rows(&table), [(7, 70)]);
     assert!(parts_of(&store) <= 1);
 }
+
+/// From one group of keys to the next: most of it is a gap without rows, which no range delete
+/// covers.
+const GROUP: u64 = 1 << 32;
+
+/// A table of one run, whose rows are in so many groups of keys, as those of a window are.
+fn table_of_groups(store: &Store, groups: u64) -> Table<u64, u64> {
+    let table = store.table("t", Rules::sorted()).unwrap();
+    let mut batch = store.batch();
+    for n in 0..ROWS {
+        let key = (n % groups + 1) * GROUP + n / groups;
+        batch.put(&table, &key, &n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    }
+    batch.commit(folddb::Durability::Process).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
+    table
+}
+
+/// Deletes the rows of some groups, one range delete for each, and does all background work.
+fn delete_groups(store: &Store, table: &Table<u64, u64>, groups: std::ops::Range<u64>) {
+    for from in groups.map(|group| (group + 1) * GROUP) {
+        table.delete_range(&from, &(from + ROWS)).unwrap();
+    }
+    store.flush().unwrap();
+    store.settle().unwrap();
+}
+
+#[test]
+fn parts_whose_rows_lie_in_several_ranges_go_without_a_merge() {
+    for (groups, part_bytes) in [(8, 64 << 20), (128, 64 << 20), (128, 16 << 10)] {
+        let temp = tempfile::tempdir().unwrap();
+        let options = options().tuning(|t| t.part_bytes(part_bytes));
+        let store = Store::create(temp.path().join("store"), options).unwrap();
+        let table = table_of_groups(&store, groups);
+        let before = store.stats().background;
+        // So little of a part makes no merge due; parts that are covered go.
+        delete_groups(&store, &table, 0..groups / 8);
+        assert_eq!(rows(&table).len(), (0..ROWS).filter(|n| n % groups >= groups / 8).count());
+        delete_groups(&store, &table, groups / 8..groups);
+        let merged = store.stats().background.records_merged - before.records_merged;
+        assert_eq!((rows(&table).len(), parts_of(&store), merged), (0, 0, 0), "{groups} groups");
+        assert_eq!(store.bytes_table("t").unwrap().stats().unwrap().range_deletes, 0, "{groups} groups");
+    }
+}
+
+#[test]
+fn a_row_between_ranges_is_never_dropped_with_what_they_delete() {
+    let ends = [0, 1, GROUP / 2, GROUP - ROWS - 1];
+    let gaps = [1, 2, 60, 127].map(|group| ends.map(|at| group * GROUP + ROWS + at));
+    // One row that no range has: between any two, before the first or behind the last.
+    for key in gaps.concat().into_iter().chain([0, GROUP - 1, 128 * GROUP + ROWS]) {
+        let temp = tempfile::tempdir().unwrap();
+        let options = || options().tuning(|t| t.part_bytes(64 << 20));
+        let store = Store::create(temp.path().join("store"), options()).unwrap();
+        let table = table_of_groups(&store, 128);
+        table.put(&key, &7).unwrap();
+        store.bytes_table("t").unwrap().compact().unwrap();
+        assert_eq!(parts_of(&store), 1);
+        delete_groups(&store, &table, 0..128);
+        assert_eq!(rows(&table), [(key, 7)]);
+        assert_eq!(table.get(&key).unwrap(), Some(7));
+        drop((table, store));
+        let store = Store::open(temp.path().join("store"), options()).unwrap();
+        assert_eq!(rows(&store.table("t", Rules::sorted()).unwrap()), [(key, 7)]);
+    }
+}
+
+#[test]
+fn parts_that_a_snapshot_sees_or_with_a_newer_write_stay_under_several_ranges() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = Store::create(temp.path().join("store"), options()).unwrap();
+    let table = table_of_groups(&store, 128);
+    let snapshot = store.snapshot();
+    delete_groups(&store, &table, 0..128);
+    table.put(&(GROUP + 7), &70).unwrap();
+    delete_groups(&store, &table, 1..2);
+    assert_eq!(rows(&table), [(GROUP + 7, 70)]);
+    assert_eq!(rows_at(&snapshot, &table).len() as u64, ROWS);
+    drop(snapshot);
+    store.settle().unwrap();
+    assert_eq!(rows(&table), [(GROUP + 7, 70)]);
+    assert!(parts_of(&store) <= 1);
+}
+
+#[test]
+fn of_a_part_with_a_row_between_ranges_no_more_is_read_than_it_has() {
+    const GROUPS: u64 = 100;
+    let temp = tempfile::tempdir().unwrap();
+    // With less memory, so many range deletes would make a merge due.
+    let store = Store::create(temp.path().join("store"), options().memory_bytes(64 << 20)).unwrap();
+    let table = store.table("t", Rules::sorted()).unwrap();
+    // Groups are much shorter than blocks, so that no block is covered, and no merge is due.
+    let key_of = |n| (n % GROUPS + 1) * GROUP + n / GROUPS;
+    (0..GROUPS * 50).for_each(|n| _ = table.put(&key_of(n), &n).unwrap());
+    let key = 90 * GROUP + ROWS;
+    table.put(&key, &7).unwrap();
+    store.bytes_table("t").unwrap().compact().unwrap();
+    let part_bytes = store.bytes_table("t").unwrap().stats().unwrap().runs[0].bytes();
+    let before = store.stats();
+    delete_groups(&store, &table, 0..GROUPS);
+    for n in 0..60 {
+        table.delete_range(&(n * GROUP + 2 * ROWS), &(n * GROUP + 2 * ROWS + 1)).unwrap();
+        store.flush().unwrap();
+        store.settle().unwrap();
+    }
+    let after = store.stats();
+    assert_eq!(after.background.records_merged, before.background.records_merged);
+    let read = after.reads.bytes - before.reads.bytes;
+    assert!(read > 0 && read <= 3 * part_bytes, "{read} bytes of a part of {part_bytes}");
+    assert_eq!(rows(&table), [(key, 7)]);
+}

@@ -1,5 +1,5 @@
-//! Drops parts as a whole, unread, if all their values have expired or range deletes cover all
-//! their keys.
+//! Drops parts as a whole if all their values have expired, or range deletes cover all their keys.
+//! Of the latter at most what is between the range deletes is read, see `covered`.
 //!
 //! The same edit removes range deletes that hide nothing afterwards.
 //!
@@ -33,8 +33,12 @@ struct Dropping {
 /// Removes parts without any live record from the list.
 pub(crate) fn drop_parts(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     let engine = &background.engine;
-    // What has gone is a part of the past; and where nothing is to be dropped, no run is taken.
-    if table.keeps_past || dropping(engine, table, &table.view(), |_| true).changes.is_empty() {
+    if table.keeps_past {
+        return Ok(()); // what has gone is a part of the past
+    }
+    covered::examine(engine, table);
+    // Where nothing is to be dropped, no run is taken.
+    if dropping(engine, table, &table.view(), |_| true).changes.is_empty() {
         return Ok(());
     }
     let (view, taken) = take_free_runs(background, table);

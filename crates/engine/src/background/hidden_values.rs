@@ -53,7 +53,7 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());
         expire::count_outdated(engine, table, &mut runs);
-        covered::count_covered(engine, table, &mut runs);
+        covered::count_covered(table, &mut runs);
         folddb_merge::hidden_value_bytes(&runs, &moment)
     };
     hiding.map(of).sum()

@@ -311,7 +311,7 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
     }
     let mut runs = runs.to_vec();
     expire::count_outdated(engine, table, &mut runs);
-    covered::count_covered(engine, table, &mut runs);
+    covered::count_covered(table, &mut runs);
     plan(&table.rules.order, &runs, &moment, &options)
 }
 
@@ -391,14 +391,16 @@ pub(crate) fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Resul
     install::install(engine, core, changes.collect(), Installed::default())
 }
 
-/// True if no merge is due or running, or none of these can continue. Checked under one lock:
-/// otherwise, runs that a merge takes in between would be neither due nor in a running merge.
+/// True if no merge is due or running, or none of these can continue, and nothing has to be examined
+/// to know that. Checked under one lock: otherwise, runs that a merge takes in between would be
+/// neither due nor in a running merge.
 pub fn is_settled(background: &Background) -> bool {
     let engine = &background.engine;
     let merges = background.merges.lock();
     let is_due = |table: &Arc<TableCore>| {
         !merges.given_up.contains_key(&table.id)
-            && due(engine, table, &summaries::summaries(table, &merges.busy)).is_some()
+            && (due(engine, table, &summaries::summaries(table, &merges.busy)).is_some()
+                || covered::is_to_examine(engine, table))
     };
     let catalog = engine.catalog();
     let mut to_look = engine.work.changed.lock().clone();

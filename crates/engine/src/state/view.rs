@@ -13,12 +13,14 @@ use std::sync::Arc;
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq};
 use folddb_host::Files;
+use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_manifest::{RangeDelete, RunState, TableState};
 use folddb_memtable::Memtable;
 use folddb_rules::KeyOrder;
 use folddb_run::{Part, Spans};
 
+use crate::state::coverage::Coverage;
 use crate::state::range_deletes::RangeDeletes;
 
 /// One immutable view of a table.
@@ -161,11 +163,14 @@ pub struct PartFile {
     path: PathBuf,
     files: Arc<dyn Files>,
     obsolete: AtomicBool,
+    /// What background work last found out about the range deletes over it.
+    pub(crate) coverage: Mutex<Coverage>,
 }
 
 impl PartFile {
     pub fn new(part: Arc<Part>, number: FileNumber, path: PathBuf, files: Arc<dyn Files>) -> Arc<PartFile> {
-        Arc::new(PartFile { part, number, path, files, obsolete: AtomicBool::new(false) })
+        let (obsolete, coverage) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(PartFile { part, number, path, files, obsolete, coverage })
     }
 
     /// Called when the durable manifest no longer lists the file: it is removed with its last
