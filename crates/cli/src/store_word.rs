@@ -36,6 +36,23 @@ pub(crate) fn put_into<W: Clone + Into<OsString>>(words: &[W], store: &Path) -> 
     line
 }
 
+/// The store of a line that is typed, behind the name of the program, and the line from its verb on
+/// without the store; none if it names no store.
+pub(crate) fn taken_from(words: &[String]) -> Option<(PathBuf, Vec<String>)> {
+    let os_words: Vec<OsString> = words.iter().map(Into::into).collect();
+    let mut line = words[verb_of(&os_words)..].to_vec();
+    if let Some(store) = std::env::var_os(STORE_VARIABLE).filter(|named| !named.is_empty()) {
+        return Some((store.into(), line));
+    }
+    let verb = line.first().map_or("", String::as_str);
+    if matches!(verb, "bench" | "restore" | "completions" | "man" | "help") {
+        return None;
+    }
+    let after_verb = 1 + usize::from(matches!(verb, "index" | "feed"));
+    let at = after_verb + line.iter().skip(after_verb).position(|word| !word.starts_with('-'))?;
+    Some((line.remove(at).into(), line))
+}
+
 /// The words that name the store to a verb.
 fn store_for((verb, next): (&str, &str), words: &[OsString], store: &Path) -> Vec<OsString> {
     let has = |option: &str| {

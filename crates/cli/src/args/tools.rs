@@ -71,4 +71,8 @@ pub(crate) struct ShellArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+    /// The words of a line behind the program, up to the one that is typed: print what completes
+    /// that in the store; the script for bash asks so
+    #[arg(last = true, hide = true)]
+    pub(crate) words: Vec<String>,
 }

@@ -1,17 +1,96 @@
 //! `folddb completions SHELL` and `folddb man`: generated from the definition of the arguments.
+//!
+//! Names in a store are no part of that: the script for bash asks the program for them, which knows
+//! them by the same rules as the prompt of `folddb shell`.
+
+use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::commands::shell::words::{self, Wanted};
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::store_word;
 
 /// The completions for a shell.
 pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Result<(), Failure> {
+    if let Some((typed, words)) = args.words.split_last() {
+        return names(words, typed, session);
+    }
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut hinted(Cli::command()), "folddb", &mut text);
+    if args.shell == Shell::Bash {
+        text.extend_from_slice(NAMES_IN_BASH.as_bytes());
+    }
     Ok(session.out.write_all(&text)?)
+}
+
+/// What is generated completes verbs, options and files. At a place for something else it offers
+/// all options, so that files are never offered: options are left to words that begin as one.
+const NAMES_IN_BASH: &str = r#"
+_folddb_names() {
+    _folddb "$@"
+    local typed="${COMP_WORDS[COMP_CWORD]}" word words=() names=()
+    [[ $typed == -* ]] && return 0
+    for word in "${COMPREPLY[@]}"; do
+        [[ $word == [-\<\[]* ]] || words+=("$word")
+    done
+    COMPREPLY=("${words[@]}")
+    words=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
+    words=("${words[@]/#\~\//$HOME/}")
+    while IFS= read -r word; do
+        names+=("$(printf '%q' "$word")")
+    done < <("${words[0]}" completions bash -- "${words[@]:1}" 2>/dev/null)
+    [[ ${#names[@]} -eq 0 ]] || COMPREPLY=("${names[@]}")
+    return 0
+}
+
+complete -F _folddb_names -o bashdefault -o default folddb
+"#;
+
+/// Options whose values are names in a store.
+const OF_STORE: [&str; 11] = [
+    "--table",
+    "--sort",
+    "--columns",
+    "--by",
+    "--plot",
+    "--spark",
+    "--prefix",
+    "--from",
+    "--after",
+    "--before",
+    "--through",
+];
+
+/// Prints what completes a word of a line, if that names something in a store that is there.
+fn names(words: &[String], typed: &str, session: &mut Session) -> Result<(), Failure> {
+    let Some((path, line)) = store_word::taken_from(words) else { return Ok(()) };
+    let command = Cli::command();
+    let Some(verb) = line.first().and_then(|verb| command.find_subcommand(verb)) else { return Ok(()) };
+    let last = line.last().map_or("", String::as_str);
+    let takes_value = |option: &Arg| {
+        let is_it = last.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name));
+        is_it && option.get_action().takes_values()
+    };
+    let takes_other = !OF_STORE.contains(&last) && verb.get_arguments().any(takes_value);
+    let is_of_table =
+        |verb: &Command| verb.get_arguments().any(|arg| ["table", "tables"].contains(&arg.get_id().as_str()));
+    if takes_other || !is_of_table(verb) && !verb.get_subcommands().any(is_of_table) {
+        return Ok(());
+    }
+    let store = session.read(Path::new(&path))?;
+    let wanted = match last {
+        "--table" => Wanted::Table,
+        _ => words::wanted_in(&store, &line, typed),
+    };
+    for name in words::names(&store, wanted, typed).iter().filter(|name| words::is_shown(name, typed)) {
+        writeln!(session.out, "{name}")?;
+    }
+    Ok(())
 }
 
 /// Values of options that are words, for completion. What else they take is checked by what reads

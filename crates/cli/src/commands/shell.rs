@@ -45,7 +45,7 @@ use crate::zones;
 
 mod line;
 mod target;
-mod words;
+pub(crate) mod words;
 
 use line::{commands_of, split};
 use target::Target;

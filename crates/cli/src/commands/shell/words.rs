@@ -99,16 +99,44 @@ impl Words {
         Words { verbs: verbs(), command: Cli::command(), files: FilenameCompleter::new(), store }
     }
 
-    fn tables(&self) -> Vec<String> {
-        self.store.tables().into_iter().filter(|name| !is_reserved(name)).collect()
-    }
-
     /// The options of a verb, and those of all.
     fn options(&self, verb: &str) -> Vec<String> {
         let of_verb = self.command.find_subcommand(verb).into_iter().flat_map(Command::get_arguments);
         let all = of_verb.chain(self.command.get_arguments()).filter(|option| !option.is_hide_set());
         all.filter_map(|option| Some(format!("--{}", option.get_long()?))).collect()
     }
+}
+
+fn tables(store: &Store) -> Vec<String> {
+    store.tables().into_iter().filter(|name| !is_reserved(name)).collect()
+}
+
+/// What a word after these is to be, with this store.
+pub(crate) fn wanted_in(store: &Store, words: &[String], typed: &str) -> Wanted {
+    let tables = tables(store);
+    wanted(words, typed, |word| tables.iter().any(|table| table == word))
+}
+
+/// What a word may be that names something in a store.
+pub(crate) fn names(store: &Store, wanted: Wanted, typed: &str) -> Vec<String> {
+    let open = |table: &str| store.bytes_table(table).ok();
+    match wanted {
+        Wanted::File | Wanted::Verb | Wanted::Option => Vec::new(),
+        Wanted::Table => tables(store),
+        Wanted::Column(table) => {
+            let names = open(&table).map(|table| Columns::of(table.rules(), false, false).names());
+            behind_commas(names.unwrap_or_default(), typed)
+        }
+        Wanted::Index(table) => open(&table).map(|table| index_names(&table)).unwrap_or_default(),
+        Wanted::Key { table, before } => {
+            open(&table).and_then(|table| elements(&table, &before, typed)).unwrap_or_default()
+        }
+    }
+}
+
+/// Whether a word completes what is typed. What a terminal would obey, and not show, is not shown.
+pub(crate) fn is_shown(word: &str, typed: &str) -> bool {
+    word.starts_with(typed) && !word.contains(char::is_control)
 }
 
 /// The elements of keys that are there after some others, each found by one seek.
@@ -173,29 +201,13 @@ impl Completer for Words {
         let start = at - begun.len() + begun.rfind(char::is_whitespace).map_or(0, |space| space + 1);
         let typed = &before[start..];
         let words = line::split(&begun[..begun.len() - typed.len()]).unwrap_or_default();
-        let tables = self.tables();
-        let known = match wanted(&words, typed, |word| tables.iter().any(|table| table == word)) {
+        let known = match wanted_in(&self.store, &words, typed) {
             Wanted::File => return self.files.complete(line, at, context),
             Wanted::Verb => self.verbs.clone(),
             Wanted::Option => self.options(&words[0]),
-            Wanted::Table => tables,
-            Wanted::Column(table) => {
-                let table = self.store.bytes_table(&table).ok();
-                let names = table.map(|table| Columns::of(table.rules(), false, false).names());
-                behind_commas(names.unwrap_or_default(), typed)
-            }
-            Wanted::Index(table) => {
-                let table = self.store.bytes_table(&table).ok();
-                table.map(|table| index_names(&table)).unwrap_or_default()
-            }
-            Wanted::Key { table, before } => {
-                let table = self.store.bytes_table(&table).ok();
-                table.and_then(|table| elements(&table, &before, typed)).unwrap_or_default()
-            }
+            of_store => names(&self.store, of_store, typed),
         };
-        // What a terminal would obey, and not show, is not shown.
-        let is_shown = |word: &String| word.starts_with(typed) && !word.contains(char::is_control);
-        let fits = known.into_iter().filter(is_shown);
+        let fits = known.into_iter().filter(|word| is_shown(word, typed));
         Ok((
             start,
             fits.map(|word| Pair { replacement: format!("{} ", quoted(&word)), display: word }).collect(),
