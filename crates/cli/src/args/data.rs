@@ -222,7 +222,7 @@ pub(crate) struct ImportArgs {
     pub(crate) format: Option<InputFormat>,
     /// Lines are taken apart by this pattern, whose named groups are the columns:
     /// '^(?<level>\w+) (?<path>\S+)'
-    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "quote", "no_header", "header"])]
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["format", "delimiter", "quote", "escape", "no_header", "header"])]
     pub(crate) regex: Option<String>,
     /// The character between fields [default: the one of , ; tab | that makes the same number of
     /// fields of each of the first lines]
@@ -231,6 +231,10 @@ pub(crate) struct ImportArgs {
     /// What is around fields that have delimiters: a character, or none [default: "]
     #[arg(long, value_name = "CHAR", value_parser = quote)]
     pub(crate) quote: Option<Quote>,
+    /// The sign that escapes quotes, and itself, in quoted fields: '\' [default: \ if the first rows
+    /// are bad otherwise, or else quotes are only doubled, which '"' says]
+    #[arg(long, value_name = "CHAR", value_parser = sign)]
+    pub(crate) escape: Option<u8>,
     /// Lines that begin with this character are no rows: '#' [default: each line is one]
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) comment: Option<u8>,

@@ -360,9 +360,19 @@ impl Aside {
     }
 
     /// Keeps a row, by its number among those of its file.
-    pub(crate) fn put(&mut self, number: u64, place: &str, (raw, order): (&[Vec<u8>], &Order), bad: &BadRow) {
-        let mut text = Vec::new();
-        self.form.put(&mut text, place, &bad.to_string(), &order.put(raw));
+    pub(crate) fn put(
+        &mut self,
+        (number, place): (u64, &str),
+        (raw, form, order): (&[Vec<u8>], &Form, &Order),
+        bad: &BadRow,
+    ) {
+        let (mut text, reason) = (Vec::new(), bad.to_string());
+        match &bad.text {
+            Some(row) if matches!(order, Order::Same) && form.is_alike(&self.form) => {
+                kept::put_text(&mut text, place, &reason, row);
+            }
+            _ => self.form.put(&mut text, place, &reason, &order.put(raw)),
+        }
         self.waiting_bytes += text.len();
         let at = self.waiting.partition_point(|(before, _)| *before <= number);
         self.waiting.insert(at, (number, text));

@@ -152,7 +152,7 @@ impl BadRows {
         }
         if let Some((at, order)) = &self.present {
             let place = format!("{} line {line}", shown(&self.file.1));
-            self.asides[*at].put(number, &place, (raw, order), bad);
+            self.asides[*at].put((number, &place), (raw, form, order), bad);
         }
         Ok(())
     }

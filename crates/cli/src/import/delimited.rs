@@ -4,7 +4,9 @@
 //! ```text
 //!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are skipped
 //!   "a ""b"", c\nd"   a quote opens at the beginning of a field only; inside it is doubled, and lines may end
-//!   "a"b              what follows a closing quote on the line where it opened belongs to the field
+//!   "a" ,b            blanks behind a closing quote belong to the field
+//!   "a"b              any other text there makes a bad record: its quotes are not what they seem
+//!   "a\"b\\"          with an escape, that is `a"b\`; before any other byte it stands for itself
 //! ```
 //!
 //! **An unclosed quote** would include unrelated rows. It is detected when the text ends inside it,
@@ -30,7 +32,7 @@ use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
-use crate::import::dialect::{Dialect, is_line_end};
+use crate::import::dialect::{Dialect, USUAL_ESCAPE, is_line_end};
 use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::tape::{Content, Tape};
 
@@ -52,6 +54,9 @@ pub(crate) enum Found {
     LeftOpen,
     /// The record is too long; its line is skipped.
     TooLong,
+    /// A record with a field that has text behind its closing quote: which one, and whether a
+    /// backslash is before that quote. The field is as it is in the text.
+    Torn { field: usize, is_escaped: bool },
     /// There are no more.
     End,
 }
@@ -140,6 +145,9 @@ pub(crate) struct Records {
     begin_line: u64,
     /// The text ends inside a quote of the present record.
     is_left_open: bool,
+    /// The first field of the present record with text behind its closing quote: which one, and
+    /// whether a backslash is before that quote.
+    torn: Option<(usize, bool)>,
     /// The line of a quote behind which lines have come, and not its end yet.
     pub(crate) open_quote: Option<u64>,
     /// What is before the last line, and its number, if it is a comment without an end.
@@ -176,6 +184,7 @@ impl Records {
             record_bytes: 0,
             begin_line: 1,
             is_left_open: false,
+            torn: None,
             open_quote: None,
             passed_open: None,
             span: None,
@@ -261,6 +270,12 @@ impl Records {
         (self.record, self.has_places) = (record, false);
     }
 
+    /// The text of the present record, without the end of its line, unless it was set.
+    pub(crate) fn text_of_record(&self) -> &[u8] {
+        let start = self.begin.saturating_sub(self.record_bytes);
+        &self.text[start..self.begin]
+    }
+
     /// Whether the place behind the present record is inside a line that is passed over.
     pub(crate) fn is_inside_line(&self) -> bool {
         self.passes_line
@@ -330,7 +345,7 @@ impl Records {
             }
             self.pass_comment()?;
         }
-        self.span = None;
+        (self.span, self.torn) = (None, None);
         if let Some(end) = self.take_at_once() {
             self.has_places = true;
             return Ok(self.end_record(end - self.begin, 0, Found::Record));
@@ -344,7 +359,10 @@ impl Records {
             }
             match end {
                 FieldEnd::Delimiter => at += 1,
-                FieldEnd::Record => return Ok(self.end_record(at, lines, Found::Record)),
+                FieldEnd::Record => {
+                    let torn = self.torn.map(|(field, is_escaped)| Found::Torn { field, is_escaped });
+                    return Ok(self.end_record(at, lines, torn.unwrap_or(Found::Record)));
+                }
                 FieldEnd::TooLong => {
                     self.passes_line = true;
                     return Ok(self.end_record(at, lines, Found::TooLong));
@@ -408,9 +426,15 @@ impl Records {
     #[inline]
     fn take_quoted_at_once(&mut self, begin: usize, quote: u8) -> Option<usize> {
         let (mut end, mut has_doubled) = (begin, false);
+        let escape = self.dialect.escape;
         loop {
             end = self.marks.next(&self.text, end)?;
             match self.text[end] {
+                byte if byte == quote
+                    && escape.is_some_and(|sign| is_escaped(&self.text[begin..end], sign)) =>
+                {
+                    end += 1;
+                }
                 byte if byte == quote && *self.text.get(end + 1)? == quote => {
                     has_doubled = true;
                     end += 2;
@@ -420,9 +444,12 @@ impl Records {
                 _ => end += 1,
             }
         }
-        let place = match has_doubled {
-            false => Place { begin, end, is_unquoted: false },
-            true => self.unquote(begin, end, quote),
+        let place = match (escape, has_doubled) {
+            (Some(sign), _) if memchr::memchr(sign, &self.text[begin..end]).is_some() => {
+                self.unescape(begin, end, (quote, sign))
+            }
+            (_, false) => Place { begin, end, is_unquoted: false },
+            (_, true) => self.unquote(begin, end, quote),
         };
         self.places.push(place);
         Some(end)
@@ -435,6 +462,21 @@ impl Records {
         while let Some(at) = memchr::memchr(quote, rest) {
             self.unquoted.extend_from_slice(&rest[..=at]);
             rest = &rest[at + 2..];
+        }
+        self.unquoted.extend_from_slice(rest);
+        Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
+    }
+
+    /// The same, of a field in which a sign escapes quotes and itself.
+    fn unescape(&mut self, begin: usize, end: usize, (quote, sign): (u8, u8)) -> Place {
+        let start = self.unquoted.len();
+        let mut rest = &self.text[begin..end];
+        while let Some(at) = memchr::memchr2(quote, sign, rest) {
+            self.unquoted.extend_from_slice(&rest[..at]);
+            let is_pair = rest.get(at + 1).is_some_and(|&next| next == quote || next == sign);
+            let at = at + usize::from(is_pair);
+            self.unquoted.push(rest[at]);
+            rest = &rest[at + 1..];
         }
         self.unquoted.extend_from_slice(rest);
         Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
@@ -462,7 +504,19 @@ impl Records {
         if span.lines > FIELD_LINES_MAX {
             self.span.get_or_insert(span);
         }
+        if !self.ends_field(*at)? {
+            self.tear(opened_at, *at);
+        }
         self.take_bare(at)
+    }
+
+    /// The field that opens at one place, and closes before another, is as it is in the text.
+    fn tear(&mut self, opened_at: usize, at: usize) {
+        let (opened_at, at) = (self.begin + opened_at, self.begin + at);
+        let is_escaped = at - opened_at > 2 && self.text[at - 2] == USUAL_ESCAPE;
+        self.torn.get_or_insert((self.record.len(), is_escaped));
+        self.field.clear();
+        self.field.extend_from_slice(&self.text[opened_at..at]);
     }
 
     /// Takes the text up to the next delimiter or the end of the line.
@@ -486,9 +540,10 @@ impl Records {
 
     /// Takes the text after an opening quote, and the closing one; false if there is none.
     fn take_quoted(&mut self, at: &mut usize, lines: &mut u64, quote: u8) -> io::Result<bool> {
+        let escape = self.dialect.escape;
         loop {
             let rest = &self.text[self.begin + *at..];
-            let len = rest.iter().position(|&byte| byte == quote);
+            let len = rest.iter().position(|&byte| byte == quote || Some(byte) == escape);
             let taken = &rest[..len.unwrap_or(rest.len())];
             self.field.extend_from_slice(taken);
             *lines += taken.iter().filter(|&&byte| byte == b'\n').count() as u64;
@@ -499,7 +554,14 @@ impl Records {
                     More::TooLong | More::End => return Ok(false),
                 }
             }
+            let sign = self.text[self.begin + *at];
             *at += 1;
+            if Some(sign) == escape {
+                let next = self.byte(*at)?.filter(|&next| next == quote || next == sign);
+                self.field.push(next.unwrap_or(sign));
+                *at += usize::from(next.is_some());
+                continue;
+            }
             if self.byte(*at)? != Some(quote) {
                 return Ok(true);
             }
@@ -612,6 +674,11 @@ impl Records {
         self.reader.consume(len);
         Ok(if is_too_long { More::TooLong } else { More::Read })
     }
+}
+
+/// Whether what comes behind this text is escaped by a sign, which also escapes itself.
+fn is_escaped(text: &[u8], sign: u8) -> bool {
+    text.iter().rev().take_while(|&&byte| byte == sign).count() % 2 == 1
 }
 
 /// A reader that has nothing yet.

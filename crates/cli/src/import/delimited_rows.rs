@@ -8,7 +8,7 @@ use csv::ByteRecord;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Found, Records, Span};
-use crate::import::dialect::{Dialect, is_line_end};
+use crate::import::dialect::{Dialect, Escape, USUAL_ESCAPE, is_line_end};
 use crate::import::row::{BadRow, Next, ROW_BYTES_MAX, Slot, failed_to_read, without_mark};
 use crate::interrupt;
 
@@ -46,9 +46,9 @@ impl Delimited {
                         "{name} is empty: it has no line that names its columns"
                     )));
                 }
-                Found::OpenQuote | Found::LeftOpen | Found::TooLong => {
+                Found::OpenQuote | Found::LeftOpen | Found::TooLong | Found::Torn { .. } => {
                     let line = form.records.record_line;
-                    let wrong = wrong_record(found, 0, &[]);
+                    let wrong = form.wrong_record(found);
                     return Err(Failure::Refused(format!(
                         "cannot read the header of {name}: line {line}: {wrong}"
                     )));
@@ -115,25 +115,96 @@ impl Delimited {
                 Next::Row
             }
             Found::Record => {
-                let reason = format!("expected {}, found {has}", human::plural(wanted as u64, "field"));
+                let wanted = human::plural(wanted as u64, "field");
+                let reason = format!("expected {wanted}, found {has}{}", self.hint_of_escape());
                 Next::Bad(BadRow { lines_later: lines, ..BadRow::whole(reason) })
             }
-            wrong => Next::Bad(wrong_record(wrong, has, &self.columns)),
+            wrong @ Found::Torn { .. } => {
+                Next::Bad(BadRow { lines_later: lines, ..self.wrong_record(wrong) })
+            }
+            wrong => Next::Bad(self.wrong_record(wrong)),
         })
+    }
+
+    /// The text of the present record; none of one that was read ahead.
+    fn text_of_record(&self) -> Option<&[u8]> {
+        (!self.is_pending).then(|| self.records.text_of_record())
+    }
+
+    /// Where a backslash is before a quote, and nothing says that it escapes quotes: what to do if
+    /// it does.
+    fn hint_of_escape(&self) -> String {
+        let Dialect { quote: Some(quote), escape: None, .. } = self.records.dialect() else {
+            return String::new();
+        };
+        let has = |text: &[u8]| has_escaped(text, quote);
+        let is_there = match self.text_of_record() {
+            Some(text) => has(text),
+            None => self.records.fields().any(has),
+        };
+        if is_there { hint_to_escape() } else { String::new() }
+    }
+
+    /// What is wrong with a record that ended before its end, or has text behind a quote.
+    fn wrong_record(&self, found: Found) -> BadRow {
+        if found == Found::TooLong {
+            return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
+        }
+        let (field, reason) = match found {
+            Found::Torn { field, is_escaped } => (field, self.reason_of_torn(is_escaped)),
+            _ => {
+                let reason = format!("a quote opens here and does not close{}", self.hint_of_escape());
+                (self.records.len().saturating_sub(1), reason)
+            }
+        };
+        let bad = match self.columns.get(field) {
+            Some(column) => BadRow::column(column, reason),
+            None => BadRow::whole(reason),
+        };
+        // What an escape reads otherwise is kept as it is, so that the same command may be told of one.
+        let is_read_otherwise = match found {
+            Found::Torn { .. } => true,
+            _ => found == Found::OpenQuote && !self.hint_of_escape().is_empty(),
+        };
+        let text = self.text_of_record().filter(|_| is_read_otherwise);
+        BadRow { is_left_open: found == Found::LeftOpen, text: text.map(<[u8]>::to_vec), ..bad }
+    }
+
+    /// Why a field is bad that has text behind its closing quote.
+    fn reason_of_torn(&self, is_escaped: bool) -> String {
+        let Dialect { quote, escape, .. } = self.records.dialect();
+        let hint = match (quote, escape) {
+            (Some(quote), Some(sign)) => format!(
+                " ({} escapes quotes; if they are only doubled: --escape {})",
+                quoted(sign),
+                typed(quote)
+            ),
+            (_, None) if is_escaped => hint_to_escape(),
+            _ => " (a quote in a field is doubled; if a sign escapes it: --escape SIGN)".to_owned(),
+        };
+        format!("text follows the quote that closes the field{hint}")
     }
 }
 
-/// What is wrong with a record that ended before its end.
-fn wrong_record(found: Found, has: usize, columns: &[String]) -> BadRow {
-    if found == Found::TooLong {
-        return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
+/// A sign, in a message.
+fn quoted(sign: u8) -> String {
+    format!("`{}`", char::from(sign))
+}
+
+/// A sign as it is typed.
+fn typed(sign: u8) -> String {
+    match sign {
+        b'\'' => "\"'\"".to_owned(),
+        _ => format!("'{}'", char::from(sign)),
     }
-    let reason = "a quote opens here and does not close";
-    let bad = match columns.get(has.saturating_sub(1)) {
-        Some(column) => BadRow::column(column, reason),
-        None => BadRow::whole(reason),
-    };
-    BadRow { is_left_open: found == Found::LeftOpen, ..bad }
+}
+
+fn hint_to_escape() -> String {
+    format!(" (if {} escapes quotes: --escape {})", quoted(USUAL_ESCAPE), typed(USUAL_ESCAPE))
+}
+
+fn has_escaped(text: &[u8], quote: u8) -> bool {
+    memchr::memmem::find(text, &[USUAL_ESCAPE, quote]).is_some()
 }
 
 /// The names of columns. One that stands twice is numbered.
@@ -154,7 +225,7 @@ pub(crate) fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut V
 
 /// What is said of a delimiter that was found out, if it is no comma, or if another one makes as
 /// many fields.
-pub(crate) fn note_of_delimiter(found: u8, rival: Option<u8>) -> Option<String> {
+fn note_of_delimiter(found: u8, rival: Option<u8>) -> Option<String> {
     let shown = |delimiter| match delimiter {
         b'\t' => "tabs".to_owned(),
         other => format!("`{}`", char::from(other)),
@@ -181,6 +252,76 @@ pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Re
     })
 }
 
+/// What is between fields of a text that begins like this, and what escapes the quotes in them; what
+/// is found out is said.
+pub(crate) fn dialect_of(
+    head: &[u8],
+    (delimiter, escape): (Option<u8>, Escape),
+    (quote, comment): (Option<u8>, Option<u8>),
+    notes: &mut Vec<String>,
+) -> Dialect {
+    let with = |escape| {
+        let (delimiter, rival) =
+            delimiter.map_or_else(|| delimiter_in(head, quote, escape), |stated| (stated, None));
+        (Dialect { delimiter, quote, escape, comment }, rival)
+    };
+    let (dialect, rival) = match escape {
+        Escape::Is(escape) => with(escape),
+        Escape::Find if quote.is_some_and(|quote| has_escaped(head, quote)) => {
+            let (doubled, escaped) = (with(None), with(Some(USUAL_ESCAPE)));
+            if is_escaped(head, doubled.0, escaped.0) { escaped } else { doubled }
+        }
+        Escape::Find => with(None),
+    };
+    if delimiter.is_none() {
+        notes.extend(note_of_delimiter(dialect.delimiter, rival));
+    }
+    if let (Escape::Find, Some(sign), Some(quote)) = (escape, dialect.escape, quote) {
+        notes.push(format!(
+            "quotes in fields are escaped by {} (if they are only doubled: --escape {})",
+            quoted(sign),
+            typed(quote)
+        ));
+    }
+    dialect
+}
+
+/// Whether a sign escapes quotes in a text that begins like this: by its rows, some of which are
+/// bad where quotes are only doubled, and fewer where it does. A path that ends with a backslash
+/// makes good rows where quotes are doubled, so both readings have to be tried.
+fn is_escaped(head: &[u8], doubled: Dialect, escaped: Dialect) -> bool {
+    let (doubled, escaped) = (Tally::of(head, doubled), Tally::of(head, escaped));
+    let is_better = doubled.bad > escaped.bad && escaped.good >= doubled.good;
+    // A quote that does not close may take all rows that follow.
+    let is_longer = doubled.is_left_open && escaped.good > doubled.good && escaped.bad <= doubled.bad;
+    is_better || is_longer
+}
+
+/// What the rows of the beginning of a text are by a dialect.
+struct Tally {
+    good: u64,
+    bad: u64,
+    is_left_open: bool,
+}
+
+impl Tally {
+    fn of(head: &[u8], dialect: Dialect) -> Tally {
+        let head = without_mark(head);
+        let end = head.iter().rposition(|&byte| is_line_end(byte)).map_or(head.len(), |at| at + 1);
+        let records = Records::of_text(head[..end].to_vec(), true, dialect, ROW_BYTES_MAX);
+        let (mut records, mut first) = (records.that_may_grow(true), None);
+        let mut tally = Tally { good: 0, bad: 0, is_left_open: false };
+        loop {
+            match records.advance() {
+                Err(_) | Ok(Found::End) => return tally,
+                Ok(Found::LeftOpen) => tally.is_left_open = true, // it may close behind what is here
+                Ok(Found::Record) if *first.get_or_insert(records.len()) == records.len() => tally.good += 1,
+                Ok(_) => tally.bad += 1,
+            }
+        }
+    }
+}
+
 /// What may be between fields; the first one is what nothing speaks against.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -191,8 +332,8 @@ const LINES_FIRST: usize = 10;
 /// of each, and of all the same number. Where none does, it is a comma, if the first line has one,
 /// or else the most frequent one there. Also another one that makes as many fields, if there is
 /// one.
-pub(crate) fn delimiter_in(head: &[u8], quote: Option<u8>) -> (u8, Option<u8>) {
-    let lines = delimiters_of_lines(head, quote);
+pub(crate) fn delimiter_in(head: &[u8], quote: Option<u8>, escape: Option<u8>) -> (u8, Option<u8>) {
+    let lines = delimiters_of_lines(head, quote, escape);
     let Some(&first) = lines.first() else { return (DELIMITERS[0], None) };
     let is_alike = |at: &usize| first[*at] > 0 && lines.iter().all(|line| line[*at] == first[*at]);
     let most = |places: &mut dyn Iterator<Item = usize>| {
@@ -216,10 +357,15 @@ pub(crate) fn delimiter_in(head: &[u8], quote: Option<u8>) -> (u8, Option<u8>) {
 
 /// How many of each delimiter are on the first lines that have anything, outside of quotes. A line
 /// that has not come wholly says nothing, unless it is the only one.
-fn delimiters_of_lines(head: &[u8], quote: Option<u8>) -> Vec<[usize; DELIMITERS.len()]> {
+fn delimiters_of_lines(head: &[u8], quote: Option<u8>, escape: Option<u8>) -> Vec<[usize; DELIMITERS.len()]> {
     let (mut lines, mut counts) = (Vec::new(), [0; DELIMITERS.len()]);
     let (mut is_quoted, mut is_blank, mut of_first) = (false, true, None);
-    for &byte in without_mark(head) {
+    let mut bytes = without_mark(head).iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if is_quoted && Some(byte) == escape {
+            bytes.next_if(|&next| Some(next) == quote || Some(next) == escape);
+            continue;
+        }
         is_quoted ^= Some(byte) == quote;
         if is_line_end(byte) && !is_quoted {
             if !std::mem::replace(&mut is_blank, true) {

@@ -1,7 +1,8 @@
 //! Whether the first line of a file names its columns, or is a row like the second one.
 
+use crate::import::delimited::{Found, Records};
 use crate::import::dialect::Dialect;
-use crate::import::row::without_mark;
+use crate::import::row::{ROW_BYTES_MAX, without_mark};
 
 /// What a field looks like.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,27 +41,21 @@ pub(crate) fn is_row(first: &[String], second: &[String], is_asked_for: impl Fn(
         && !first.iter().any(|field| is_asked_for(field.trim()))
 }
 
-/// The records of a text.
-pub(crate) fn reader_of(text: &[u8], dialect: Dialect) -> csv::Reader<&[u8]> {
-    let mut form = csv::ReaderBuilder::new();
-    form.has_headers(false).flexible(true).delimiter(dialect.delimiter).quoting(dialect.quote.is_some());
-    if let Some(quote) = dialect.quote {
-        form.quote(quote);
-    }
-    form.from_reader(text)
+/// The fields of the first records of a text, good or bad.
+pub(crate) fn first_records(text: &[u8], dialect: Dialect) -> impl Iterator<Item = Vec<String>> {
+    let mut records = Records::of_text(text.to_vec(), true, dialect, ROW_BYTES_MAX);
+    std::iter::from_fn(move || match records.advance() {
+        Err(_) | Ok(Found::End) => None,
+        Ok(_) => Some(records.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect()),
+    })
 }
 
 /// The fields of the first two lines of delimited text that have any.
 pub(crate) fn first_two(head: &[u8], dialect: Dialect) -> Option<(Vec<String>, Vec<String>)> {
     let head = without_mark(head);
     let whole = &head[..head.iter().rposition(|&byte| byte == b'\n')?];
-    let mut reader = reader_of(whole, dialect);
-    let fields = |record: csv::Result<csv::ByteRecord>| {
-        let record = record.ok()?;
-        Some(record.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect::<Vec<_>>())
-    };
-    let mut records = reader.byte_records().map(fields);
-    records.next()?.zip(records.next()?)
+    let mut records = first_records(whole, dialect);
+    records.next().zip(records.next())
 }
 
 #[cfg(test)]

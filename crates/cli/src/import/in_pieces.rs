@@ -16,15 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::Failure;
 use crate::import::ahead::Folded;
+use crate::import::dialect::Escape;
 use crate::import::identity::Known;
 use crate::import::kept::Form;
 use crate::import::ledger::Entry;
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
 use crate::import::pieces::{Cut, Failing, Piece, Pieces};
-use crate::import::reading::{Begun, Import, OpenFile};
+use crate::import::reading::{Begun, Import, OpenFile, said};
 use crate::import::rows::{Rows, Template};
 use crate::import::sink::{self, Counts, Reached, Sink};
+use crate::import::source;
 
 /// Imports files, the first of which is open, on so many threads.
 ///
@@ -231,7 +233,7 @@ impl Opened<'_, '_, '_> {
         }
         self.pass(); // one that fails before is opened again, if others are to be read one by one first
         let is_pipe = disk.is_none();
-        let entry = disk.map(|disk| self.import.entry(name, disk, &before));
+        let entry = disk.map(|disk| self.import.entry((name, open.form.escape), disk, &before));
         self.in_flight.push_back(InFlight {
             file,
             template: Arc::new(open.rows.template()),
@@ -510,7 +512,10 @@ impl Opened<'_, '_, '_> {
     fn file_by_one(&mut self, mut open: InFlight) -> Result<(), Failure> {
         let (name, bar, bytes) = (&self.names[open.file], self.import.bar.clone(), self.bytes_before);
         let inode = open.entry.as_ref().and_then(|entry| entry.disk.inode);
-        let again = OpenFile::open(self.import.args, &self.import.stated, name)?;
+        // What more of it tells by now does not change how it is read.
+        let (escape, source) =
+            (Escape::Is(open.form.escape), source::open_rows(name, said(self.import.args))?);
+        let again = OpenFile::with(self.import.args, &self.import.stated, (name, escape), source)?;
         let mut again = again.checked(name, inode)?;
         let mapping = self.way.bind(&mut again.rows)?;
         self.import.counts = open.counts;

@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::args::InputFormat;
-use crate::import::dialect::{Dialect, USUAL_QUOTE};
+use crate::import::dialect::{Dialect, USUAL_QUOTE, is_line_end};
 use crate::import::header;
 use crate::import::row::without_mark;
 
@@ -39,6 +39,8 @@ pub(crate) struct Form {
     pub(crate) delimiter: Option<u8>,
     /// Around them, where they need it, if anything is.
     pub(crate) quote: Option<u8>,
+    /// What escapes it there, besides a second one.
+    pub(crate) escape: Option<u8>,
     /// The names of the columns come first.
     pub(crate) header: bool,
     /// The columns of words between spaces, which no line names.
@@ -55,6 +57,9 @@ impl Form {
         if self.quote != Some(USUAL_QUOTE) {
             of["quote"] = self.quote.map(|quote| char::from(quote).to_string()).into();
         }
+        if let Some(escape) = self.escape {
+            of["escape"] = char::from(escape).to_string().into();
+        }
         if let Some(words) = &self.words {
             of["words"] = words.as_slice().into();
         }
@@ -66,24 +71,17 @@ impl Form {
         text
     }
 
+    /// Whether a text has the same fields in both forms.
+    pub(crate) fn is_alike(&self, other: &Form) -> bool {
+        let around = |form: &Form| (form.delimiter, form.quote, form.escape);
+        around(self) == around(other)
+    }
+
     /// A row, with where it was and what is wrong with it.
     pub(crate) fn put(&self, out: &mut Vec<u8>, place: &str, reason: &str, fields: &[&[u8]]) {
-        let of_one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
-        let line: String = format!("{place}: {reason}").chars().map(of_one_line).collect();
         let mut row = Vec::new();
         self.put_row(&mut row, fields);
-        let lines = || row.split_inclusive(|&byte| byte == b'\n');
-        let begin = match lines().any(is_about_rows) {
-            true => {
-                let count = lines().count();
-                format!("{REASON_OF_LINES}{count}{}", LINES[usize::from(count > 1)])
-            }
-            false => REASON.to_owned(),
-        };
-        out.extend_from_slice(begin.as_bytes());
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
-        out.extend_from_slice(&row);
+        put_text(out, place, reason, &row);
     }
 
     fn put_row(&self, out: &mut Vec<u8>, fields: &[&[u8]]) {
@@ -91,6 +89,9 @@ impl Form {
             fields.iter().for_each(|field| out.extend_from_slice(field));
             return out.push(b'\n');
         };
+        if let (Some(quote), Some(sign)) = (self.quote, self.escape) {
+            return put_escaped(out, fields, delimiter, (quote, sign));
+        }
         let mut form = csv::WriterBuilder::new();
         form.flexible(true).delimiter(delimiter);
         match self.quote {
@@ -121,10 +122,55 @@ impl Form {
                 Some(quote) => quote.as_str().and_then(letter),
                 None => Some(USUAL_QUOTE),
             },
+            escape: of["escape"].as_str().and_then(letter),
             header: of["header"].as_bool()?,
             words: of["words"].as_array().and_then(|words| words.iter().map(text).collect()),
         })
     }
+}
+
+/// A row as it is in its file, whose last line may have no end.
+pub(crate) fn put_text(out: &mut Vec<u8>, place: &str, reason: &str, row: &[u8]) {
+    let of_one_line = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let line: String = format!("{place}: {reason}").chars().map(of_one_line).collect();
+    let lines = || row.split_inclusive(|&byte| byte == b'\n');
+    let begin = match lines().any(is_about_rows) {
+        true => {
+            let count = lines().count();
+            format!("{REASON_OF_LINES}{count}{}", LINES[usize::from(count > 1)])
+        }
+        false => REASON.to_owned(),
+    };
+    out.extend_from_slice(begin.as_bytes());
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+    out.extend_from_slice(row);
+    if !row.ends_with(b"\n") {
+        out.push(b'\n');
+    }
+}
+
+/// Fields between delimiters, of which a sign escapes the quotes, and itself.
+fn put_escaped(out: &mut Vec<u8>, fields: &[&[u8]], delimiter: u8, (quote, sign): (u8, u8)) {
+    for (at, field) in fields.iter().enumerate() {
+        if at > 0 {
+            out.push(delimiter);
+        }
+        let needs_quotes = field.iter().any(|&byte| byte == quote || is_line_end(byte) || byte == delimiter);
+        if !needs_quotes && !(field.is_empty() && fields.len() == 1) {
+            out.extend_from_slice(field);
+            continue;
+        }
+        out.push(quote);
+        for &byte in *field {
+            if byte == quote || byte == sign {
+                out.push(sign);
+            }
+            out.push(byte);
+        }
+        out.push(quote);
+    }
+    out.push(b'\n');
 }
 
 /// The form and the columns of a file of bad rows that begins like this, if it is one.
@@ -132,10 +178,8 @@ pub(crate) fn begin_of(head: &[u8]) -> Option<(Form, Vec<String>)> {
     let form = Form::of_head(head)?;
     let (true, Some(delimiter)) = (form.header, form.delimiter) else { return Some((form, Vec::new())) };
     let rest = &head[head.iter().position(|&byte| byte == b'\n')? + 1..];
-    let dialect = Dialect { delimiter, quote: form.quote, comment: None };
-    let mut reader = header::reader_of(rest, dialect);
-    let fields = reader.byte_records().next()?.ok()?;
-    let columns = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    let dialect = Dialect { delimiter, quote: form.quote, escape: form.escape, comment: None };
+    let columns = header::first_records(rest, dialect).next()?;
     Some((form, columns))
 }
 

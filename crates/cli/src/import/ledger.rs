@@ -12,6 +12,7 @@
 //!                                                             quote of it, has no end: reading goes on before it
 //!           "told",                                           of how many bad rows an import has told that ended
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
+//!           "escape",                                         what escapes quotes in it, if a sign does
 //!           "how", "at"}                                      the options that make rows of it; when
 //! ```
 //!
@@ -120,6 +121,8 @@ pub(crate) struct Entry {
     /// The last row was bad, and its line, or a quote of it, has no end: its content is that before
     /// it.
     pub(crate) is_open: bool,
+    /// What escapes quotes in it, besides a second one.
+    pub(crate) escape: Option<u8>,
     /// The options that make rows of it.
     pub(crate) how: String,
     /// When it was written.
@@ -154,7 +157,7 @@ impl Entry {
             "read": self.content.bytes, "hash": hex(self.content.hash), "begin": hex(self.content.begin),
             "line": self.line, "rows_read": self.read, "skip": self.skip,
             "rows": self.rows, "rows_bad": self.bad, "rows_empty": self.empty, "done": self.done,
-            "open": self.is_open,
+            "open": self.is_open, "escape": self.escape.map(|sign| char::from(sign).to_string()),
             "told": self.told, "kept": self.kept.as_ref().map(Kept::to_json),
             "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
         })
@@ -188,6 +191,7 @@ impl Entry {
             kept: Kept::of_json(&value["kept"]),
             done: value["done"].as_bool()?,
             is_open: value["open"].as_bool().unwrap_or(false), // older ones have none
+            escape: value["escape"].as_str().and_then(|sign| u8::try_from(sign.chars().next()?).ok()),
             how: text("how")?,
             at: text("at")?,
         })

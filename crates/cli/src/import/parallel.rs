@@ -57,7 +57,7 @@ pub(crate) type Bad = (u64, Vec<Vec<u8>>, BadRow);
 /// How much memory a bad row takes, about.
 fn bad_bytes((_, raw, bad): &Bad) -> usize {
     let raw: usize = raw.iter().map(|field| size_of::<Vec<u8>>() + field.len()).sum();
-    size_of::<Bad>() + raw + bad.reason.len()
+    size_of::<Bad>() + raw + bad.reason.len() + bad.text.as_ref().map_or(0, Vec::len)
 }
 
 /// Rows that are committed together.

@@ -16,7 +16,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
-use crate::import::dialect::USUAL_QUOTE;
+use crate::import::dialect::{Escape, USUAL_QUOTE};
 use crate::import::identity::{self, Known, Records};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
@@ -52,6 +52,16 @@ impl OpenFile {
         args: &ImportArgs,
         stated: &Stated,
         name: &str,
+        source: Source,
+    ) -> Result<OpenFile, Failure> {
+        OpenFile::with(args, stated, (name, Escape::Find), source)
+    }
+
+    /// The same, of which it may be known what escapes quotes, if the command line does not say it.
+    pub(crate) fn with(
+        args: &ImportArgs,
+        stated: &Stated,
+        (name, escape): (&str, Escape),
         mut source: Source,
     ) -> Result<OpenFile, Failure> {
         let bytes_read = Arc::clone(&source.bytes_read);
@@ -62,9 +72,10 @@ impl OpenFile {
             // Lines that a pattern takes apart are of no format.
             None if args.regex.is_some() => InputFormat::Csv,
             // What is said of fields is said of delimited text.
-            None if args.delimiter.is_some() || args.quote.is_some() || args.no_header || args.header => {
+            None if args.delimiter.is_some() || args.quote.is_some() || args.escape.is_some() => {
                 source::by_name(name)
             }
+            None if args.no_header || args.header => source::by_name(name),
             None => source::by_content(name, &mut source)?,
         };
         let quote = match (&args.quote, &kept) {
@@ -72,11 +83,18 @@ impl OpenFile {
             (None, Some(kept)) => kept.quote,
             (None, None) => Some(USUAL_QUOTE),
         };
+        let escape = match (args.escape, &kept) {
+            (Some(_), _) if quote.is_none() => return Err(nothing_to_escape()),
+            (Some(said), _) => Escape::Is(Some(said).filter(|_| Some(said) != quote)),
+            (None, Some(kept)) => Escape::Is(kept.escape),
+            (None, None) => escape,
+        };
         let how = How {
             format,
             pattern: args.regex.as_deref(),
             delimiter: args.delimiter.or(kept.as_ref().and_then(|kept| kept.delimiter)),
             quote,
+            escape,
             comment: args.comment,
             header: match args.header || args.no_header {
                 true => Some(args.header),
@@ -91,7 +109,8 @@ impl OpenFile {
         let (inode, packed) = (source.inode, source.packed.take());
         let rows = Rows::open(source, &how)?;
         let words = rows.words().map(<[String]>::to_vec);
-        let form = Form { format, delimiter: rows.delimiter(), quote, header: rows.has_header(), words };
+        let (delimiter, escape, header) = (rows.delimiter(), rows.escape(), rows.has_header());
+        let form = Form { format, delimiter, quote, escape, header, words };
         Ok(OpenFile { rows, inode, form, packed, bytes_read })
     }
 
@@ -110,6 +129,8 @@ pub(crate) struct Looked {
     /// None of a pipe.
     pub(crate) disk: Option<OnDisk>,
     pub(crate) known: Known,
+    /// It is read as it grows.
+    follows: bool,
 }
 
 impl Looked {
@@ -163,6 +184,10 @@ pub(crate) fn said(args: &ImportArgs) -> Said {
     if args.format.is_some() || args.regex.is_some() { Said::Format } else { Said::Nothing }
 }
 
+fn nothing_to_escape() -> Failure {
+    Failure::Usage("--escape is for what is in quotes, and --quote none says that nothing is".to_owned())
+}
+
 fn changes(name: &str) -> Failure {
     Failure::Refused(format!("{name} changes while it is read: import it again"))
 }
@@ -204,9 +229,11 @@ impl Import<'_> {
             None => OpenFile::of(self.args, &self.stated, name, source::follow(name, said(self.args))?)?,
         };
         loop {
+            // The first rows of the next one may not tell what escapes quotes.
+            let escape = next.form.escape.map_or(Escape::Find, |sign| Escape::Is(Some(sign)));
             self.file(sink, name, Some(next), 0, true)?;
             let source = source::follow_next(name, said(self.args))?;
-            next = OpenFile::of(self.args, &self.stated, name, source)?;
+            next = OpenFile::with(self.args, &self.stated, (name, escape), source)?;
             messages::print(&format!("{name} is another file now, and is read from its beginning"));
         }
     }
@@ -235,7 +262,7 @@ impl Import<'_> {
             return if follows { Err(failure) } else { self.refuse(name, failure) };
         }
         self.begin_bad(name, &open.form, &rows.header());
-        let entry = disk.map(|disk| self.entry(name, disk, &before));
+        let entry = disk.map(|disk| self.entry((name, open.form.escape), disk, &before));
         let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
         self.totals.changed.extend(changed);
         self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
@@ -304,7 +331,7 @@ impl Import<'_> {
             Known::In(entry) if entry.is_open && (!follows || self.args.complete) => Known::UpTo(entry),
             known => known,
         };
-        Ok(Looked { disk, known })
+        Ok(Looked { disk, known, follows })
     }
 
     /// Opens a file to go on with it, or takes the one that is open, if it is the same.
@@ -319,13 +346,38 @@ impl Import<'_> {
             Some(open) => open,
             None => OpenFile::open(self.args, &self.stated, name)?,
         };
-        let mut open = open.checked(name, looked.inode())?;
+        let inode = looked.inode();
         let before = match looked.known {
             Known::In(entry) | Known::UpTo(entry) => Some(entry.without_open()),
             Known::New => None,
         };
+        let open = match &before {
+            Some(entry) => self.go_on_with(entry, name, looked.follows, open)?,
+            None => open,
+        };
+        let mut open = open.checked(name, inode)?;
         let mapping = Mapping::bind(&self.stated, rules, &mut open.rows)?;
         Ok(Begun { open, mapping, disk: looked.disk, before })
+    }
+
+    /// The same file, whose quotes are escaped as they were up to where it is in: rows that came since
+    /// may look otherwise, and one file is not read in two ways.
+    fn go_on_with(
+        &self,
+        entry: &Entry,
+        name: &str,
+        follows: bool,
+        open: OpenFile,
+    ) -> Result<OpenFile, Failure> {
+        let is_alike = open.form.delimiter.is_none() || open.form.escape == entry.escape;
+        if is_alike || self.args.escape.is_some() {
+            return Ok(open);
+        }
+        let source = match follows {
+            true => source::follow(name, said(self.args))?,
+            false => source::open_rows(name, said(self.args))?,
+        };
+        OpenFile::with(self.args, &self.stated, (name, Escape::Is(entry.escape)), source)
     }
 
     /// Notes a file that cannot be imported, if others are named beside it, which are. One that is
@@ -426,7 +478,12 @@ impl Import<'_> {
     }
 
     /// The record of a file, new or known up to a row.
-    pub(crate) fn entry(&self, name: &str, disk: OnDisk, before: &Option<Entry>) -> Entry {
+    pub(crate) fn entry(
+        &self,
+        (name, escape): (&str, Option<u8>),
+        disk: OnDisk,
+        before: &Option<Entry>,
+    ) -> Entry {
         let (file, how) = (name.to_owned(), self.stated.how(self.args));
         let number = match before {
             // That file keeps its own record: it may grow in another way.
@@ -434,7 +491,7 @@ impl Import<'_> {
             _ => self.known.next_number(),
         };
         let before = before.clone().unwrap_or_default();
-        Entry { number, file, disk, how, done: false, ..before }
+        Entry { number, file, disk, escape, how, done: false, ..before }
     }
 
     /// What was at the path of a new file when it was imported earlier.

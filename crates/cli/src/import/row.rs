@@ -41,6 +41,8 @@ pub(crate) struct BadRow {
     pub(crate) lines_later: u64,
     /// The file, which may grow, ends inside a quote of it.
     pub(crate) is_left_open: bool,
+    /// The row as it is in the file, where its fields do not say that.
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 impl BadRow {
@@ -52,6 +54,7 @@ impl BadRow {
             reason: reason.into(),
             lines_later: 0,
             is_left_open: false,
+            text: None,
         }
     }
 

@@ -14,10 +14,8 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::delimited::{Records, Span};
-use crate::import::delimited_rows::{
-    Delimited, delimiter_in, names_in, note_of_delimiter, numbered, slot_of,
-};
-use crate::import::dialect::Dialect;
+use crate::import::delimited_rows::{Delimited, dialect_of, names_in, numbered, slot_of};
+use crate::import::dialect::{Dialect, Escape};
 use crate::import::header;
 use crate::import::json_rows::{Ndjson, Unseen, json_of, text_of};
 use crate::import::lines::{Lines, Pattern};
@@ -94,6 +92,8 @@ pub(crate) struct How<'a> {
     pub(crate) delimiter: Option<u8>,
     /// What is around fields that have delimiters, if anything is.
     pub(crate) quote: Option<u8>,
+    /// What escapes it there.
+    pub(crate) escape: Escape,
     /// Lines that begin with it are passed over.
     pub(crate) comment: Option<u8>,
     /// Whether the first line names the columns, if that is stated.
@@ -154,17 +154,13 @@ impl Rows {
     pub(crate) fn open(mut source: Source, how: &How<'_>) -> Result<Rows, Failure> {
         let mut notes = Vec::new();
         let mut line = 0;
-        let delimiter = match (how.delimiter, how.format) {
-            (Some(stated), _) => stated,
-            (None, InputFormat::Tsv) => b'\t',
-            (None, InputFormat::Csv) => {
-                let (found, rival) = delimiter_in(&source.head()?, how.quote);
-                notes.extend(note_of_delimiter(found, rival));
-                found
-            }
-            (None, _) => b',',
+        let (delimiter, escape) = match (how.pattern, how.format) {
+            (None, InputFormat::Csv) => (how.delimiter, how.escape),
+            (None, InputFormat::Tsv) => (how.delimiter.or(Some(b'\t')), how.escape),
+            _ => (how.delimiter.or(Some(b',')), Escape::Is(None)),
         };
-        let dialect = Dialect { delimiter, quote: how.quote, comment: how.comment };
+        let (around, head) = ((how.quote, how.comment), source.head()?);
+        let dialect = dialect_of(&head, (delimiter, escape), around, &mut notes);
         let header = Header::of(how, &mut source, dialect, &mut notes)?;
         let begin = Begin::of(&source.head()?);
         let Source { reader, name, may_grow, .. } = source;
@@ -518,6 +514,14 @@ impl Rows {
     pub(crate) fn delimiter(&self) -> Option<u8> {
         match &self.form {
             Form::Delimited(form) => Some(form.records.dialect().delimiter),
+            Form::Ndjson(_) | Form::Lines(_) => None,
+        }
+    }
+
+    /// What escapes quotes in fields, besides a second one.
+    pub(crate) fn escape(&self) -> Option<u8> {
+        match &self.form {
+            Form::Delimited(form) => form.records.dialect().escape,
             Form::Ndjson(_) | Form::Lines(_) => None,
         }
     }

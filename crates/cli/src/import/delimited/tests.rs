@@ -120,7 +120,53 @@ fn lines_end_in_three_ways_and_empty_ones_are_no_records() {
 #[test]
 fn quotes_hold_delimiters_lines_and_quotes() {
     let text = "\"a,\"\"b\"\"\",\"c\nd\" ,e\"f\n\"g\"h,\"\"\n";
-    assert_eq!(read(text), [row(1, &["a,\"b\"", "c\nd ", "e\"f"]), row(3, &["gh", ""])]);
+    assert_eq!(read(text), [row(1, &["a,\"b\"", "c\nd ", "e\"f"]), torn(3, (0, false), &["\"g\"h", ""])]);
+}
+
+fn torn(line: u64, (field, is_escaped): (usize, bool), fields: &[&str]) -> Told {
+    let fields = fields.iter().map(|&field| field.to_owned()).collect();
+    (line, Found::Torn { field, is_escaped }, fields)
+}
+
+/// What is read where a backslash escapes quotes, at once and byte by byte.
+fn read_escaped(text: &str) -> Vec<Told> {
+    let dialect = Dialect { escape: Some(b'\\'), ..Dialect::of(b',') };
+    let at_once = told_by(Records::of_text(text.as_bytes().to_vec(), true, dialect, 1 << 20));
+    let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes: 1, asked: 0 };
+    let reader = Box::new(BufReader::with_capacity(64, hesitant));
+    assert_eq!(at_once, told_by(Records::new(reader, dialect, 1 << 20)), "{text:?}");
+    at_once
+}
+
+#[test]
+fn a_sign_escapes_quotes_and_itself_in_quotes() {
+    // Before other bytes it stands for itself, and so it does outside of quotes, which may be
+    // doubled, too.
+    for (text, fields) in [
+        (r#""a\"b","c\\","\n\,d""#, [r#"a"b"#, r"c\", r"\n\,d"]),
+        (r#""x""y",\"z,a\\b"#, [r#"x"y"#, r#"\"z"#, r"a\\b"]),
+        (r#""\"","\\","\\\"""#, [r#"""#, r"\", r#"\""#]),
+        (r#""","","\a\\\\""#, ["", "", r"\a\\"]),
+    ] {
+        assert_eq!(read_escaped(&format!("{text}\n")), [row(1, &fields)]);
+        assert_eq!(read_escaped(text), [row(1, &fields)]);
+    }
+    assert_eq!(read_escaped("\"q\\\"\nr\",1\n2,3\n"), [row(1, &["q\"\nr", "1"]), row(3, &["2", "3"])]);
+    assert_eq!(read_escaped("1,\"x\\"), [open_quote(1, &["1", "\"x\\"])]);
+    assert_eq!(read_escaped("1,\"x\\\"\n2,y\n")[0], open_quote(1, &["1", "\"x\\\""]));
+}
+
+#[test]
+fn text_behind_a_closing_quote_is_seen() {
+    let text = "1,\"a\\\"b\",x\n2,\"y\" ,a\"b\n3,\"c\"d,\"e\nf\"\n4,5,6\n";
+    let wanted = [
+        torn(1, (1, true), &["1", "\"a\\\"b\"", "x"]),
+        row(2, &["2", "y ", "a\"b"]),
+        torn(3, (1, false), &["3", "\"c\"d", "e\nf"]),
+        row(5, &["4", "5", "6"]),
+    ];
+    assert_eq!(read(text), wanted);
+    assert_eq!(read_by(text, 1, 1 << 20), wanted);
 }
 
 #[test]
@@ -174,6 +220,11 @@ proptest! {
     fn both_ways_give_the_same_records(text in "[ab,,\"\"\n\r ]{0,200}") {
         let at_once = told_by(Records::of_text(text.clone().into_bytes(), true, Dialect::of(b','), 1 << 20));
         prop_assert_eq!(at_once, read_by(&text, 1, 1 << 20));
+    }
+
+    #[test]
+    fn both_ways_give_the_same_escaped_records(text in "[ab,,\"\"\\\\\\\\\n ]{0,200}") {
+        read_escaped(&text);
     }
 
     /// What is left of a text, of which more follows, is a row that goes on there.

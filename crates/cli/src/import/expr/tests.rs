@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::*;
 use crate::args::InputFormat;
+use crate::import::dialect::Escape;
 use crate::import::row::Next;
 use crate::import::rows::{How, Rows};
 use crate::import::source::Source;
@@ -52,6 +53,7 @@ fn of_row(expr: &mut Expr, lines: &str, format: InputFormat) -> String {
         pattern: None,
         delimiter: None,
         quote: None,
+        escape: Escape::Is(None),
         comment: None,
         header: Some(true),
         words: None,

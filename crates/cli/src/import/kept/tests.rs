@@ -2,7 +2,14 @@ use super::*;
 use crate::import::row::BYTE_ORDER_MARK;
 
 fn form(format: InputFormat, delimiter: Option<u8>) -> Form {
-    Form { format, delimiter, quote: Some(USUAL_QUOTE), header: delimiter.is_some(), words: None }
+    Form {
+        format,
+        delimiter,
+        quote: Some(USUAL_QUOTE),
+        escape: None,
+        header: delimiter.is_some(),
+        words: None,
+    }
 }
 
 /// A file with one row, and what is read of it.
@@ -40,6 +47,15 @@ fn quotes_may_be_others_or_none() {
         assert_eq!(read, format!("\nk;n\n\n{row}"));
         assert_eq!(Form::of_head(&text), Some(form));
     }
+}
+
+#[test]
+fn a_sign_may_escape_quotes() {
+    let form = Form { escape: Some(b'\\'), ..form(InputFormat::Csv, Some(b',')) };
+    let (text, read) = file(&form, &["k", "n"], &[r#"a\"b"#, r"c:\"]);
+    assert_eq!(read, "\nk,n\n\n\"a\\\\\\\"b\",c:\\\n");
+    assert_eq!(Form::of_head(&text), Some(form.clone()));
+    assert_eq!(begin_of(&text), Some((form, vec!["k".to_owned(), "n".to_owned()])));
 }
 
 #[test]

@@ -129,6 +129,9 @@ impl Stated {
         add("--value", args.value.as_deref());
         add("--where", args.only.as_deref());
         add("--zone", self.zone_name.as_deref());
+        if let Some(sign) = args.escape {
+            how.push_str(&format!(" --escape '{}'", char::from(sign)));
+        }
         if let Some(comment) = args.comment {
             how.push_str(&format!(" --comment '{}'", char::from(comment)));
         }

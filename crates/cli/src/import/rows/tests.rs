@@ -4,6 +4,7 @@ use std::sync::Arc;
 use folddb::datum;
 
 use super::*;
+use crate::import::delimited_rows::delimiter_in;
 
 /// The rows of what a reader gives.
 fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Result<Rows, Failure> {
@@ -25,6 +26,7 @@ fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Resu
         pattern: None,
         delimiter: None,
         quote: Some(b'"'),
+        escape: Escape::Find,
         comment: None,
         header: Some(header),
         words: None,
@@ -32,6 +34,40 @@ fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Resu
         nulls: &["NA".to_owned()],
     };
     Rows::open(source, &how)
+}
+
+/// What is found out about what escapes quotes, by the first rows.
+fn escape_of(text: &str) -> Option<u8> {
+    let rows = open(text, InputFormat::Csv, true);
+    let is_said = rows.notes().iter().any(|note| note.starts_with("quotes in fields are escaped by `\\`"));
+    assert_eq!(is_said, rows.escape().is_some(), "{:?}", rows.notes());
+    rows.escape()
+}
+
+#[test]
+fn what_escapes_quotes_is_found_out() {
+    for text in [
+        "k,v\n1,\"say \\\"hi\\\" now\"\n",
+        "k,v\n1,\"5\\\"\"\n2,x\n",               // the quote at the end of a field
+        "k,v\n1,\"a \\\", b\"\n2,\"c\"\n",       // a delimiter behind it makes a row too long
+        "k;v\n1;\"a \\\"b, c; d\\\" e\"\n2;x\n", // nor do delimiters in quotes count
+        "\"a\\\"b\",v\n1,2\n",                   // a name
+        "k,v\n1,\"say \\\"hi\\\"\"\n2,\"C:\\\\\"\n",
+        "k,v\n1,\"say \\\"hi\\\"\"\n2,3,4\n", // another bad row says nothing
+    ] {
+        assert_eq!(escape_of(text), Some(b'\\'), "{text}");
+    }
+    for text in [
+        "k,v\n1,\"C:\\\"\n2,\"D:\\\"\n", // paths
+        "k,v\n1,\"say \"\"hi\"\"\"\n",
+        "k,v\n1,\"{\"\"a\"\":\"\"x\\\"\"y\"\"}\"\n", // JSON in doubled quotes
+        "k,v\n1,\"a\\\\\"\n2,\"b\"\n",
+        "k,v\n1,a\\\"b\n",
+        "k,v\n1,\"C:\\\"\n2,\"D:\\\"\n3,\"x\\\"y\"\n", // both: then it has to be said
+        "k,v\n1,\"a\"b\n",
+    ] {
+        assert_eq!(escape_of(text), None, "{text}");
+    }
 }
 
 fn open(text: &str, format: InputFormat, header: bool) -> Rows {
@@ -117,7 +153,8 @@ fn columns_that_stand_twice_are_numbered_and_another_delimiter_is_found() {
     assert!(matches!(rows.advance(), Ok(Next::Row)));
     assert_eq!(slots.map(|slot| rows.field(slot).unwrap().unwrap().into_owned()), ["1", "2", "3"]);
     assert_eq!(rows.notes().len(), 3, "{:?}", rows.notes());
-    let found = |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"')).0).filter(|found| *found != b',');
+    let found =
+        |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"'), None).0).filter(|found| *found != b',');
     assert_eq!(found("a,b;c"), None);
     assert_eq!(found("\"a,b\"|c"), Some(b'|'));
     assert_eq!(found("a\tb"), Some(b'\t'));
@@ -205,7 +242,8 @@ fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
 
 #[test]
 fn a_delimiter_makes_as_many_fields_of_each_of_the_first_lines() {
-    let found = |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"')).0).filter(|found| *found != b',');
+    let found =
+        |head: &str| Some(delimiter_in(head.as_bytes(), Some(b'"'), None).0).filter(|found| *found != b',');
     assert_eq!(found("name, first;n;m\nAnn;1;2\n"), Some(b';'));
     assert_eq!(found("\u{feff}k|what, and when\na|x\nb|y, z\n"), Some(b'|'));
     assert_eq!(found("k;m\n1,5;2,5\n3,5;4,5\n"), Some(b';'));
@@ -221,7 +259,7 @@ fn a_delimiter_makes_as_many_fields_of_each_of_the_first_lines() {
     assert_eq!(found("a;b\n\"1,\n2\";3\n"), Some(b';'));
     assert_eq!(found("a;5\" disk\n1,2,3,4\n"), Some(b';'));
     // Another one that makes as many is told of.
-    let both = |head: &str| delimiter_in(head.as_bytes(), Some(b'"'));
+    let both = |head: &str| delimiter_in(head.as_bytes(), Some(b'"'), None);
     assert_eq!(both("a;b,c\na;1,5\n"), (b',', Some(b';')));
     assert_eq!(both("a;b\tc\na;1\t5\n"), (b';', Some(b'\t')));
     assert_eq!(both("a;b,c\na;1\n"), (b';', None));
