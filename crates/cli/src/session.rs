@@ -275,7 +275,17 @@ impl Session {
     /// it.
     pub(crate) fn create_to_fill(&self, path: &Path) -> Result<Opened, Failure> {
         let had_dir = path.exists();
-        let opened = self.create(path)?;
+        let was_empty = !had_dir || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        let opened = self.create(path).inspect_err(|failure| {
+            // A full disk may end it between its first file and its last.
+            let is_of_another = matches!(
+                failure,
+                Failure::Store(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::Locked)
+            );
+            if was_empty && !is_of_another && clear_created(path).is_ok() && !had_dir {
+                let _ = fs::remove_dir(path);
+            }
+        })?;
         *self.created.borrow_mut() = Some(Created { store: opened.store.clone(), had_dir });
         Ok(opened)
     }
@@ -322,11 +332,24 @@ pub(crate) fn is_reserved(table: &str) -> bool {
 /// Removes what a creation of a store has left that was cut short: then there is no FORMAT, which
 /// comes last. The lock shows that no other process is at it.
 fn clear_unfinished(path: &Path) -> io::Result<()> {
-    let is_of_creation = |name: &str| matches!(name, "LOCK" | "FORMAT.new") || name.starts_with("MANIFEST-");
+    clear(path, |name| matches!(name, "LOCK" | "FORMAT.new") || name.starts_with("MANIFEST-"))
+}
+
+/// Removes what a creation of a store has left that failed, where nothing was before.
+fn clear_created(path: &Path) -> io::Result<()> {
+    clear(path, |name| {
+        matches!(name, "LOCK" | "FORMAT.new" | "FORMAT")
+            || name.starts_with("MANIFEST-")
+            || name.ends_with(".log")
+    })
+}
+
+/// Removes the files of a directory, if all are of a creation that no process is at.
+fn clear(path: &Path, is_of_creation: impl Fn(&str) -> bool) -> io::Result<()> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if !entry.file_name().to_str().is_some_and(is_of_creation) {
+        if !entry.file_name().to_str().is_some_and(&is_of_creation) {
             return Ok(());
         }
         paths.push(entry.path());

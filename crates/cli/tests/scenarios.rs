@@ -130,6 +130,7 @@ scenarios! {
     rows_come_in_many_forms: "import_forms.txt",
     bad_rows_are_never_dropped_silently: "bad_rows.txt",
     quotes_are_escaped_in_two_ways: "escapes.txt",
+    what_was_made_for_no_row_is_taken_back: "unfilled.txt",
     bash_completes_names: "completions.txt",
     ranges_are_scanned: "scan.txt",
     keys_ranges_and_prefixes_are_deleted: "deletes.txt",

@@ -84,6 +84,9 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let ended = read_all(&mut import, &mut sink, &names, first).and_then(|()| import.check_fits());
     let is_all_well = import.bad.count == 0 && import.totals.is_all_read();
     let ended = ended.and_then(|()| sink.finish(is_all_well));
+    if ended.is_err() {
+        sink.take_back_unfilled();
+    }
     (import.totals.written, import.totals.left) = (sink.written(), sink.left());
     import.totals.can_go_on = sink.entry().is_some() && sink.written() > 0;
     import.bar.finish_and_clear();

@@ -64,6 +64,8 @@ pub(crate) struct Sink<'a> {
     entry: Option<Entry>,
     /// Files whose rows are loaded.
     loaded: Vec<Entry>,
+    /// The tables that were there before this one was made, if it was.
+    before: Option<Vec<String>>,
 }
 
 /// How many rows of a file were read, and what became of those that were not written.
@@ -168,6 +170,7 @@ impl<'a> Sink<'a> {
             ledger: None,
             entry: None,
             loaded: Vec::new(),
+            before: None,
         }
     }
 
@@ -234,6 +237,7 @@ impl<'a> Sink<'a> {
             None => self.session.create_to_fill(self.into.path)?,
         };
         ledger::forget(&store, self.into.table)?; // of an earlier table of this name
+        self.before = Some(store.tables());
         let (store, rules) = (self.store.insert(store), self.rules.as_table_rules().clone());
         self.table = Some(match self.into.is_sorted {
             true => {
@@ -246,6 +250,21 @@ impl<'a> Sink<'a> {
             }
         });
         Ok(())
+    }
+
+    /// Takes back what was made for rows of which none is in: the table, and that of the records. The
+    /// disk may be full, so that this fails; then the report says that the table is there.
+    pub(crate) fn take_back_unfilled(&mut self) {
+        let (Some(before), Some(store), 0) = (&self.before, &self.store, self.written) else { return };
+        (self.table, self.ledger) = (None, None);
+        let is_made = |name: &String| {
+            !before.contains(name) && [self.into.table, ledger::TABLE].contains(&name.as_str())
+        };
+        let dropped: Result<Vec<()>, Error> =
+            store.tables().iter().filter(|name| is_made(name)).map(|name| store.drop_table(name)).collect();
+        if dropped.is_ok() {
+            let _ = ledger::forget(store, self.into.table);
+        }
     }
 
     /// Whether no row waits.
