@@ -28,6 +28,8 @@ pub(crate) struct Stated {
     has_key_types: bool,
     /// The fold with its sources, if given, and those that are more than a column.
     pub(super) columns: Option<Columns>,
+    /// The same, as it is typed.
+    fold_text: Option<String>,
     pub(super) sources: Vec<Vec<String>>,
     /// Only the rows of which this is true.
     pub(super) only: Option<String>,
@@ -71,6 +73,7 @@ impl Stated {
             key_columns,
             named_keys,
             columns,
+            fold_text: args.fold.clone(),
             sources,
             only: args.only.clone(),
             zone,
@@ -188,7 +191,8 @@ impl Stated {
             asked = asked.value(codec);
         }
         if let Some(difference) = existing.diff(&asked) {
-            let message = format!("table `{table}` has different rules: {difference}");
+            let form = self.form_of_fold(existing).unwrap_or_default();
+            let message = format!("table `{table}` has different rules: {difference}{form}");
             return Err(folddb::Error::new(ErrorKind::RulesMismatch, message).into());
         }
         let wanted = existing.key_codec().element_types().map(<[_]>::len);
@@ -206,6 +210,22 @@ impl Stated {
             return Err(Failure::Usage(message));
         }
         Ok(existing.clone())
+    }
+
+    /// How `--fold` is written for a table that folds otherwise. A text may be in the way that is
+    /// meant: all of `, = v` behind `append:` is the separator, unless that is in quotes.
+    fn form_of_fold(&self, existing: &TableRules) -> Option<String> {
+        let (given, spec) = (self.columns.as_ref()?, existing.fold.spec());
+        existing.diff(&existing.clone().fold(&spec_of(given)))?; // it is not the fold that differs
+        let form = match spec.parse::<Columns>().ok()? {
+            Columns::Plain(..) => {
+                let typed = self.fold_text.as_deref().and_then(|text| text.rsplit_once('='));
+                let source = typed.map(|(_, source)| source.trim()).or(self.value_column.as_deref());
+                format!("{spec} = {}", source.filter(|source| !source.is_empty()).unwrap_or("COLUMN"))
+            }
+            Columns::Record(..) => spec.trim_start_matches('{').trim_end_matches('}').to_owned(),
+        };
+        (!form.contains('\'')).then(|| format!("; for this table it is --fold '{form}'"))
     }
 
     fn new_rules(&self) -> TableRules {

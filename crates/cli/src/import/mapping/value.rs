@@ -328,7 +328,17 @@ fn no_source(spec: &str) -> String {
             "say what the value is: --value COLUMN, --value-json, or --fold 'name: fold = column, ...'"
                 .to_owned()
         }
-        spec => format!("say what feeds the fold: --fold '{spec} = COLUMN', or --value COLUMN"),
+        spec => {
+            match spec.strip_prefix("append:\"").and_then(|rest| rest.strip_suffix('"')?.rsplit_once('=')) {
+                Some((separator, column)) => format!(
+                    "say what feeds the fold: all behind `append:` is the separator, unless that is in quotes: --fold \
+                 'append:\"{}\" = {}'",
+                    separator.trim_end(),
+                    column.trim()
+                ),
+                None => format!("say what feeds the fold: --fold '{spec} = COLUMN', or --value COLUMN"),
+            }
+        }
     }
 }
 
