@@ -74,6 +74,23 @@ fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// A key may begin as an option does: where an option that is alike is suggested, it is also said how
+/// the word is passed as it is.
+fn with_the_way_of_words(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let behind_table = usage.split("<TABLE>").nth(1).unwrap_or_default();
+    let takes_words = ["<KEY>", "[KEY]", "[VALUE]"].iter().any(|word| behind_table.contains(word));
+    let (Some(ContextValue::String(word)), true) = (error.get(ContextKind::InvalidArg), takes_words) else {
+        return error;
+    };
+    let has_tip = error.get(ContextKind::Suggested).is_some();
+    if error.kind() == clap::error::ErrorKind::UnknownArgument && word.starts_with('-') && !has_tip {
+        let tip = format!("to pass '{word}' as a value, use '-- {word}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// Prints what clap says, if it says something.
 pub(crate) fn of_usage_or(error: Option<clap::Error>) {
     if let Some(error) = error {
@@ -86,7 +103,7 @@ pub(crate) fn of_usage_or(error: Option<clap::Error>) {
 /// With `--json` a mistake is an object, as any other error.
 pub(crate) fn of_usage_with(error: clap::Error, store: Option<&Path>, is_json: bool) -> ExitCode {
     if is_json && error.use_stderr() {
-        let text = with_the_end_of_a_range(error).render().to_string();
+        let text = with_the_way_of_words(with_the_end_of_a_range(error)).render().to_string();
         let message = text.trim().trim_start_matches("error: ").to_owned();
         return report_as(Err(Failure::Usage(message)), true);
     }
@@ -99,7 +116,7 @@ pub(crate) fn of_usage_with(error: clap::Error, store: Option<&Path>, is_json: b
 
 /// Prints what clap says: help on the output, a mistake on the error output.
 pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
-    let error = with_the_end_of_a_range(error);
+    let error = with_the_way_of_words(with_the_end_of_a_range(error));
     let printed = error.print();
     match (error.use_stderr(), printed) {
         (true, _) => ExitCode::Usage,
