@@ -74,8 +74,8 @@ fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// A key may begin as an option does: where an option that is alike is suggested, it is also said how
-/// the word is passed as it is.
+/// A key may begin as an option does: where an option that is alike is suggested, it is also said
+/// how the word is passed as it is.
 fn with_the_way_of_words(mut error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let behind_table = usage.split("<TABLE>").nth(1).unwrap_or_default();

@@ -231,8 +231,8 @@ pub(crate) struct ImportArgs {
     /// What is around fields that have delimiters: a character, or none [default: "]
     #[arg(long, value_name = "CHAR", value_parser = quote)]
     pub(crate) quote: Option<Quote>,
-    /// The sign that escapes quotes, and itself, in quoted fields: '\' [default: \ if the first rows
-    /// are bad otherwise, or else quotes are only doubled, which '"' says]
+    /// The sign that escapes quotes, and itself, in quoted fields: '\' [default: \ if the first
+    /// rows are bad otherwise, or else quotes are only doubled, which '"' says]
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) escape: Option<u8>,
     /// Lines that begin with this character are no rows: '#' [default: each line is one]

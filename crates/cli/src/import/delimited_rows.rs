@@ -161,7 +161,7 @@ impl Delimited {
             Some(column) => BadRow::column(column, reason),
             None => BadRow::whole(reason),
         };
-        // What an escape reads otherwise is kept as it is, so that the same command may be told of one.
+        // What an escape reads otherwise is kept as it is: the same command may be told of one.
         let is_read_otherwise = match found {
             Found::Torn { .. } => true,
             _ => found == Found::OpenQuote && !self.hint_of_escape().is_empty(),
@@ -252,8 +252,8 @@ pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Re
     })
 }
 
-/// What is between fields of a text that begins like this, and what escapes the quotes in them; what
-/// is found out is said.
+/// What is between fields of a text that begins like this, and what escapes the quotes in them;
+/// what is found out is said.
 pub(crate) fn dialect_of(
     head: &[u8],
     (delimiter, escape): (Option<u8>, Escape),

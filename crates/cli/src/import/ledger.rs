@@ -12,7 +12,7 @@
 //!                                                             quote of it, has no end: reading goes on before it
 //!           "told",                                           of how many bad rows an import has told that ended
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
-//!           "escape",                                         what escapes quotes in it, if a sign does
+//!           "escape",                                         what escapes quotes, if a sign does
 //!           "how", "at"}                                      the options that make rows of it; when
 //! ```
 //!

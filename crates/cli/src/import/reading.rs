@@ -360,8 +360,8 @@ impl Import<'_> {
         Ok(Begun { open, mapping, disk: looked.disk, before })
     }
 
-    /// The same file, whose quotes are escaped as they were up to where it is in: rows that came since
-    /// may look otherwise, and one file is not read in two ways.
+    /// The same file, whose quotes are escaped as they were up to where it is in: rows that came
+    /// since may look otherwise, and one file is not read in two ways.
     fn go_on_with(
         &self,
         entry: &Entry,

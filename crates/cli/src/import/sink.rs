@@ -252,8 +252,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Takes back what was made for rows of which none is in: the table, and that of the records. The
-    /// disk may be full, so that this fails; then the report says that the table is there.
+    /// Takes back what was made for rows of which none is in: the table, and that of the records.
+    /// The disk may be full, so that this fails; then the report says that the table is there.
     pub(crate) fn take_back_unfilled(&mut self) {
         let (Some(before), Some(store), 0) = (&self.before, &self.store, self.written) else { return };
         (self.table, self.ledger) = (None, None);
