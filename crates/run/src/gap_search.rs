@@ -70,7 +70,8 @@ impl<'p> GapSearch<'p> {
         Ok(self.first_is_before(next, None, to)?.unwrap_or(false))
     }
 
-    /// Whether the first key of a block, from `from` on, is before `to`; none if it has no such key.
+    /// Whether the first key of a block, from `from` on, is before `to`; none if it has no such
+    /// key.
     fn first_is_before(&mut self, place: Place, from: Option<&[u8]>, to: &[u8]) -> Result<Option<bool>> {
         let (part, block) = (self.part, self.block(place)?);
         let mut cursor = BlockCursor::new(0);

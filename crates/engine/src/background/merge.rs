@@ -391,9 +391,9 @@ pub(crate) fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Resul
     install::install(engine, core, changes.collect(), Installed::default())
 }
 
-/// True if no merge is due or running, or none of these can continue, and nothing has to be examined
-/// to know that. Checked under one lock: otherwise, runs that a merge takes in between would be
-/// neither due nor in a running merge.
+/// True if no merge is due or running, or none of these can continue, and nothing has to be
+/// examined to know that. Checked under one lock: otherwise, runs that a merge takes in between
+/// would be neither due nor in a running merge.
 pub fn is_settled(background: &Background) -> bool {
     let engine = &background.engine;
     let merges = background.merges.lock();
