@@ -156,8 +156,9 @@ fn put_escaped(out: &mut Vec<u8>, fields: &[&[u8]], delimiter: u8, (quote, sign)
         if at > 0 {
             out.push(delimiter);
         }
-        let needs_quotes = field.iter().any(|&byte| byte == quote || is_line_end(byte) || byte == delimiter);
-        if !needs_quotes && !(field.is_empty() && fields.len() == 1) {
+        let is_of_form = |&byte: &u8| byte == quote || is_line_end(byte) || byte == delimiter;
+        let is_an_empty_line = field.is_empty() && fields.len() == 1;
+        if !is_an_empty_line && !field.iter().any(is_of_form) {
             out.extend_from_slice(field);
             continue;
         }
