@@ -64,6 +64,10 @@ impl std::fmt::Display for FoldFailure {
 
 impl std::error::Error for FoldFailure {}
 
+/// So much longer than its operands is room for what they fold to. Buffers with room from the
+/// beginning do not grow: where several threads fold, growing waits for the lock of an allocator.
+const MORE_BYTES: usize = 64;
+
 /// Folds values in pairs of neighbors, then the results of that, until one is left: a value that
 /// grows is copied as often as the number of values has digits, in base 2.
 pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
@@ -72,7 +76,7 @@ pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
     values: &[&[u8]],
     out: &mut Vec<u8>,
 ) -> Result<(), FoldFailure> {
-    let (mut halves, mut ends, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    let mut apart = Vec::new();
     let mut put = |pair: &[&[u8]], out: &mut Vec<u8>| {
         let &[earlier, later] = pair else {
             pair.iter().for_each(|one| out.extend_from_slice(one));
@@ -81,6 +85,9 @@ pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
         // A fold is promised an empty output; the last and longest of a few is made in place.
         let is_in_place = out.is_empty();
         apart.clear();
+        if !is_in_place {
+            apart.reserve(earlier.len() + later.len() + MORE_BYTES);
+        }
         let made = if is_in_place { &mut *out } else { &mut apart };
         let result: &[u8] = match fold.fold(key, earlier, later, made)? {
             Outcome::Value if is_in_place => return Ok(()),
@@ -98,6 +105,8 @@ pub(crate) fn fold_in_pairs<F: Fold + ?Sized>(
     if values.len() <= 2 {
         return put(values, out);
     }
+    let bytes: usize = values.iter().map(|value| value.len()).sum();
+    let (mut halves, mut ends) = (Vec::with_capacity(bytes + MORE_BYTES), Vec::with_capacity(values.len()));
     for pair in values.chunks(2) {
         put(pair, &mut halves)?;
         ends.push(halves.len());

@@ -120,6 +120,19 @@ pub(crate) fn in_order(order: &KeyOrder, rows: Vec<(Vec<u8>, u8, Vec<u8>)>) -> V
     records
 }
 
+/// A part of drawn rows, in one of the orders, with its records.
+pub(crate) fn part_of(
+    rows: Vec<(Vec<u8>, u8, Vec<u8>)>,
+    number: u8,
+    block_bytes: usize,
+) -> (KeyOrder, Vec<OwnedRecord>, Arc<Part>) {
+    let order = order(number);
+    let records = in_order(&order, rows);
+    let options = WriteOptions { order: order.clone(), block_bytes, ..WriteOptions::default() };
+    let part = World::new(1 << 20, 4).part(1, &options, &records);
+    (order, records, part)
+}
+
 pub(crate) fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
     let wild_key = proptest::collection::vec(prop_oneof![3 => 0u8..4, 1 => any::<u8>()], 0..10);
     let wild_payload = proptest::collection::vec(any::<u8>(), 0..30);

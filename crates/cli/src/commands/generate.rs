@@ -51,21 +51,6 @@ _folddb_names() {
 complete -F _folddb_names -o bashdefault -o default folddb
 "#;
 
-/// Options whose values are names in a store.
-const OF_STORE: [&str; 11] = [
-    "--table",
-    "--sort",
-    "--columns",
-    "--by",
-    "--plot",
-    "--spark",
-    "--prefix",
-    "--from",
-    "--after",
-    "--before",
-    "--through",
-];
-
 /// Prints what completes a word of a line, if that names something in a store that is there.
 fn names(words: &[String], typed: &str, session: &mut Session) -> Result<(), Failure> {
     let Some((path, line)) = store_word::taken_from(words) else { return Ok(()) };
@@ -76,7 +61,9 @@ fn names(words: &[String], typed: &str, session: &mut Session) -> Result<(), Fai
         let is_it = last.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name));
         is_it && option.get_action().takes_values()
     };
-    let takes_other = !OF_STORE.contains(&last) && verb.get_arguments().any(takes_value);
+    let names_in_store =
+        last == "--table" || words::OF_COLUMNS.contains(&last) || words::OF_KEYS.contains(&last);
+    let takes_other = !names_in_store && verb.get_arguments().any(takes_value);
     let is_of_table =
         |verb: &Command| verb.get_arguments().any(|arg| ["table", "tables"].contains(&arg.get_id().as_str()));
     if takes_other || !is_of_table(verb) && !verb.get_subcommands().any(is_of_table) {

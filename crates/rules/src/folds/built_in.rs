@@ -1,7 +1,7 @@
 //! What the built-in folds share: their trait, reading numbers and bytes out of a [`Datum`], and
 //! describing malformed bytes.
 
-use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
+use folddb_base::bytes::{Malformed, Reader, put_varint};
 
 use crate::datum::{Datum, json, parse_float};
 pub(crate) use crate::fold::plain_bytes;
@@ -180,14 +180,19 @@ pub(crate) fn time(datum: &Datum) -> Result<i64, FoldFailure> {
     read.map_or_else(|| unexpected(time_text::EXPECTED, datum), Ok)
 }
 
-/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they are
-/// written.
+/// Writes a varint to `at`, where a byte was left for it: a length, or a number, that is known only
+/// when what follows is written. If it takes more than that byte, what follows is moved.
 #[inline]
-pub(crate) fn insert_varint(out: &mut Vec<u8>, at: usize, value: u64) {
-    let (end, len) = (out.len(), varint_len(value));
+pub(crate) fn fill_varint(out: &mut Vec<u8>, at: usize, value: u64) {
+    if value < 0x80 {
+        out[at] = value as u8;
+        return;
+    }
+    let end = out.len();
     put_varint(out, value);
-    out[at..].rotate_right(len);
-    debug_assert_eq!(out.len(), end + len);
+    let varint_bytes = out.len() - end;
+    out[at..].rotate_right(varint_bytes);
+    out.remove(at + varint_bytes);
 }
 
 /// The one NaN that folds write, so that equal results are equal bytes.

@@ -30,7 +30,7 @@ use folddb_base::bytes::{Malformed, Reader, put_varint};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::built_in::{self, BuiltIn, insert_varint, malformed, unexpected};
+use super::built_in::{self, BuiltIn, fill_varint, malformed, unexpected};
 
 const WHAT: &str = "a quantile sketch";
 
@@ -244,14 +244,15 @@ fn merge(mut a: Buckets<'_>, mut b: Buckets<'_>, mut each: impl FnMut(i32, u64))
 }
 
 fn put_merged(a: Buckets<'_>, b: Buckets<'_>, out: &mut Vec<u8>) -> Result<(), Malformed> {
-    let start = out.len();
+    let at = out.len();
+    out.push(0);
     let mut buckets = 0;
     let mut writer = BucketWriter { last: None };
     merge(a, b, |bucket, count| {
         writer.put(out, bucket, count);
         buckets += 1;
     })?;
-    insert_varint(out, start, buckets);
+    fill_varint(out, at, buckets);
     Ok(())
 }
 

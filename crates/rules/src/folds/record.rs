@@ -24,7 +24,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome, fold_in_pairs};
 
-use super::built_in::{BuiltIn, SEVERAL, insert_varint, malformed, unexpected, wrong_length};
+use super::built_in::{BuiltIn, SEVERAL, fill_varint, malformed, unexpected, wrong_length};
 use super::words::quoted_name;
 use crate::parse_error::nearest;
 
@@ -86,7 +86,9 @@ impl RecordFold {
         (key, x, y): (&[u8], &[u8], &[u8]),
         out: &mut Vec<u8>,
     ) -> Result<(), FoldFailure> {
-        let (field, start) = (&self.fields[index], out.len());
+        let (field, at, is_sized) = (&self.fields[index], out.len(), self.lens[index].is_none());
+        out.extend(is_sized.then_some(0));
+        let start = out.len();
         let outcome = field.fold.fold(key, x, y, out).map_err(|cause| named(field, cause))?;
         let kept = match outcome {
             Outcome::Value => None,
@@ -99,9 +101,8 @@ impl RecordFold {
             out.truncate(start);
             out.extend_from_slice(kept);
         }
-        if self.lens[index].is_none() {
-            let len = (out.len() - start) as u64;
-            insert_varint(out, start, len);
+        if is_sized {
+            fill_varint(out, at, (out.len() - start) as u64);
         }
         Ok(())
     }
@@ -131,10 +132,12 @@ impl RecordFold {
                     count += 1;
                 }
             }
+            let (at, is_sized) = (out.len(), self.lens[index].is_none() && count > 0);
+            out.extend(is_sized.then_some(0));
             let start = out.len();
             field.fold.fold_all(key, &of_field[..count], out).map_err(|cause| named(field, cause))?;
-            if self.lens[index].is_none() && count > 0 {
-                insert_varint(out, start, (out.len() - start) as u64);
+            if is_sized {
+                fill_varint(out, at, (out.len() - start) as u64);
             }
         }
         walks.iter().try_for_each(Walk::finish)
@@ -159,6 +162,8 @@ impl RecordFold {
             out.resize(presence_at + self.presence_len(), 0);
         }
         for (index, field) in self.fields.iter().enumerate() {
+            let (at, is_sized) = (out.len(), self.lens[index].is_none());
+            out.extend(is_sized.then_some(0));
             let start = out.len();
             let present = value_of(index, out)?;
             if self.fixed_len.is_some() {
@@ -168,12 +173,11 @@ impl RecordFold {
                 }
             } else if present {
                 out[presence_at + index / 8] |= 1 << (index % 8);
-                if self.lens[index].is_none() {
-                    let len = (out.len() - start) as u64;
-                    insert_varint(out, start, len);
+                if is_sized {
+                    fill_varint(out, at, (out.len() - start) as u64);
                 }
             } else {
-                out.truncate(start);
+                out.truncate(at);
             }
             if let Some(len) = self.lens[index]
                 && ![0, len].contains(&(out.len() - start))

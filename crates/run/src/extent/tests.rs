@@ -5,7 +5,7 @@ use folddb_rules::KeyOrder;
 use proptest::prelude::*;
 
 use crate::part::Part;
-use crate::tests::{World, in_order, order, rows};
+use crate::tests::{World, part_of, rows};
 use crate::{Extent, WriteOptions};
 
 fn bound(kind: u8, key: &[u8]) -> Bound<&[u8]> {
@@ -67,10 +67,7 @@ proptest! {
         kinds in (0u8..3, 0u8..3),
         ends in proptest::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 2),
     ) {
-        let order = order(number);
-        let records = in_order(&order, rows);
-        let options = WriteOptions { order: order.clone(), block_bytes, ..WriteOptions::default() };
-        let part = World::new(1 << 20, 4).part(1, &options, &records);
+        let (order, records, part) = part_of(rows, number, block_bytes);
         let mut keys: Vec<Vec<u8>> = ends
             .iter()
             .map(|(at, is_longer)| {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::tests::{World, in_order, numbers, order, rows};
+use crate::tests::{World, numbers, part_of, rows};
 use crate::{GapSearch, WriteOptions};
 
 proptest! {
@@ -13,10 +13,7 @@ proptest! {
         block_bytes in 64usize..600,
         ends in proptest::collection::vec((any::<prop::sample::Index>(), 0u8..3), 2..20),
     ) {
-        let order = order(number);
-        let records = in_order(&order, rows);
-        let options = WriteOptions { order: order.clone(), block_bytes, ..WriteOptions::default() };
-        let part = World::new(1 << 20, 4).part(1, &options, &records);
+        let (order, records, part) = part_of(rows, number, block_bytes);
         let mut keys: Vec<Vec<u8>> = ends
             .iter()
             .map(|(at, change)| {

@@ -47,7 +47,10 @@ pub(crate) enum Wanted {
 }
 
 /// What takes a column.
-const OF_COLUMNS: [&str; 5] = ["--sort", "--columns", "--by", "--plot", "--spark"];
+pub(crate) const OF_COLUMNS: [&str; 5] = ["--sort", "--columns", "--by", "--plot", "--spark"];
+
+/// What takes a key, or its first elements.
+pub(crate) const OF_KEYS: [&str; 5] = ["--prefix", "--from", "--after", "--before", "--through"];
 
 /// What a word after these is to be.
 pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bool) -> Wanted {

@@ -5,8 +5,9 @@
 //!   marks   01101011...      a bit for each byte, the first one lowest
 //! ```
 //!
-//! Each byte of a text is compared once, however many fields there are. Compilers turn the
-//! comparison of 64 bytes into a few instructions of wide registers.
+//! Each byte of a text is compared once, however many fields there are, and sixteen at a time.
+
+use wide::u8x16;
 
 use crate::import::dialect::Dialect;
 
@@ -64,19 +65,14 @@ impl Marks {
 
 /// A bit for each byte that is one of four.
 #[inline]
-fn bits(block: &[u8; BLOCK], [a, b, c, d]: [u8; 4]) -> u64 {
-    let mut is_one = [0_u8; BLOCK];
-    for (is_one, &byte) in is_one.iter_mut().zip(block) {
-        *is_one = u8::from((byte == a) | (byte == b) | (byte == c) | (byte == d));
-    }
-    // The product gathers the lowest bits of eight bytes in its highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let mut bits = 0;
-    for (number, eight) in is_one.as_chunks::<8>().0.iter().enumerate() {
-        let gathered = u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
-        bits |= gathered << (8 * number);
-    }
-    bits
+fn bits(block: &[u8; BLOCK], wanted: [u8; 4]) -> u64 {
+    let [a, b, c, d] = wanted.map(u8x16::splat);
+    let of_sixteen = |bytes: &[u8; 16]| {
+        let bytes = u8x16::new(*bytes);
+        (bytes.simd_eq(a) | bytes.simd_eq(b) | bytes.simd_eq(c) | bytes.simd_eq(d)).to_bitmask()
+    };
+    let sixteens = block.as_chunks().0.iter().enumerate();
+    sixteens.fold(0, |bits, (number, bytes)| bits | u64::from(of_sixteen(bytes)) << (16 * number))
 }
 
 #[cfg(test)]
