@@ -71,8 +71,8 @@ pub(crate) struct ShellArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
-    /// The words of a line behind the program, up to the one that is typed: print what completes
-    /// that in the store; the script for bash asks so
+    /// A line up to where it is typed, and what separates words in it: print what completes the last
+    /// of them in the store; scripts of shells ask so
     #[arg(last = true, hide = true)]
     pub(crate) words: Vec<String>,
 }

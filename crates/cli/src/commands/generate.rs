@@ -1,8 +1,9 @@
 //! `folddb completions SHELL` and `folddb man`: generated from the definition of the arguments.
 //!
-//! Names in a store are no part of that: the script for bash asks the program for them, which knows
-//! them by the same rules as the prompt of `folddb shell`.
+//! Names in a store are no part of that: the scripts for bash, fish and zsh ask the program for them,
+//! which knows them by the same rules as the prompt of `folddb shell`.
 
+use std::io::Write;
 use std::path::Path;
 
 use clap::builder::PossibleValuesParser;
@@ -10,6 +11,7 @@ use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::commands::shell::line::Typing;
 use crate::commands::shell::words::{self, Wanted};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -17,13 +19,23 @@ use crate::store_word;
 
 /// The completions for a shell.
 pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Result<(), Failure> {
-    if let Some((typed, words)) = args.words.split_last() {
-        return names(words, typed, session);
+    if let Some(line) = args.words.first() {
+        let separators = args.words.get(1).map_or("", String::as_str);
+        return names(args.shell, Typing::of(line, separators), session);
     }
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut hinted(Cli::command()), "folddb", &mut text);
-    if args.shell == Shell::Bash {
-        text.extend_from_slice(NAMES_IN_BASH.as_bytes());
+    let more = match args.shell {
+        Shell::Bash => NAMES_IN_BASH,
+        Shell::Fish => NAMES_IN_FISH,
+        Shell::Zsh => NAMES_IN_ZSH,
+        _ => "",
+    };
+    text.extend_from_slice(more.as_bytes());
+    if args.shell == Shell::Fish {
+        for option in words::OF_COLUMNS.iter().chain(&words::OF_KEYS).chain(&["--table"]) {
+            writeln!(text, "complete -c folddb -l {} -x -a '(__folddb_names)'", &option[2..])?;
+        }
     }
     Ok(session.out.write_all(&text)?)
 }
@@ -39,11 +51,9 @@ _folddb_names() {
         [[ $word == [-\<\[]* ]] || words+=("$word")
     done
     COMPREPLY=("${words[@]}")
-    words=("${COMP_WORDS[@]:0:COMP_CWORD+1}")
-    words=("${words[@]/#\~\//$HOME/}")
     while IFS= read -r word; do
-        names+=("$(printf '%q' "$word")")
-    done < <("${words[0]}" completions bash -- "${words[@]:1}" 2>/dev/null)
+        names+=("$word")
+    done < <("${COMP_WORDS[0]/#\~\//$HOME/}" completions bash -- "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null)
     [[ ${#names[@]} -eq 0 ]] || COMPREPLY=("${names[@]}")
     return 0
 }
@@ -51,33 +61,81 @@ _folddb_names() {
 complete -F _folddb_names -o bashdefault -o default folddb
 "#;
 
-/// Prints what completes a word of a line, if that names something in a store that is there.
-fn names(words: &[String], typed: &str, session: &mut Session) -> Result<(), Failure> {
-    let Some((path, line)) = store_word::taken_from(words) else { return Ok(()) };
+/// Where there are names, nothing else is offered.
+const NAMES_IN_FISH: &str = r#"
+function __folddb_names
+    set -l line (commandline --cut-at-cursor --current-process | string collect)
+    set -l program (commandline --tokenize --current-process)[1]
+    $program completions fish -- "$line" 2>/dev/null
+end
+
+complete -c folddb -n '__folddb_names | string length --quiet' -f -k -a '(__folddb_names)'
+"#;
+
+const NAMES_IN_ZSH: &str = r#"
+_folddb_names() {
+    local -a names
+    names=(${(f)"$(${~words[1]} completions zsh -- "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)"})
+    if (( $#names )); then
+        compadd -a names
+    else
+        _folddb "$@"
+    fi
+}
+
+compdef _folddb_names folddb
+"#;
+
+/// Prints what completes the last word of a line, if that names something in a store that is there.
+fn names(shell: Shell, typing: Typing, session: &mut Session) -> Result<(), Failure> {
+    let words: Vec<String> = typing.before.iter().skip(1).map(|word| at_home(word)).collect();
+    let Some((path, line)) = store_word::taken_from(&words) else { return Ok(()) };
     let command = Cli::command();
     let Some(verb) = line.first().and_then(|verb| command.find_subcommand(verb)) else { return Ok(()) };
-    let last = line.last().map_or("", String::as_str);
-    let takes_value = |option: &Arg| {
-        let is_it = last.strip_prefix("--").is_some_and(|name| option.get_long() == Some(name));
-        is_it && option.get_action().takes_values()
-    };
-    let names_in_store =
-        last == "--table" || words::OF_COLUMNS.contains(&last) || words::OF_KEYS.contains(&last);
-    let takes_other = !names_in_store && verb.get_arguments().any(takes_value);
     let is_of_table =
         |verb: &Command| verb.get_arguments().any(|arg| ["table", "tables"].contains(&arg.get_id().as_str()));
-    if takes_other || !is_of_table(verb) && !verb.get_subcommands().any(is_of_table) {
+    if words::values(&command, &line).is_some()
+        || !is_of_table(verb) && !verb.get_subcommands().any(is_of_table)
+    {
         return Ok(());
     }
     let store = session.read(Path::new(&path))?;
-    let wanted = match last {
-        "--table" => Wanted::Table,
+    let typed = typing.word.as_str();
+    let wanted = match line.last().map(String::as_str) {
+        Some("--table") => Wanted::Table,
         _ => words::wanted_in(&store, &line, typed),
     };
     for name in words::names(&store, wanted, typed).iter().filter(|name| words::is_shown(name, typed)) {
-        writeln!(session.out, "{name}")?;
+        let as_typed = if shell == Shell::Bash { in_bash(name, &typing) } else { Some(name.clone()) };
+        if let Some(name) = as_typed {
+            writeln!(session.out, "{name}")?;
+        }
     }
     Ok(())
+}
+
+/// A path that begins in the home directory, as a shell would give it.
+fn at_home(word: &str) -> String {
+    let home = word.strip_prefix("~/").zip(std::env::var("HOME").ok());
+    home.map_or_else(|| word.to_owned(), |(rest, home)| format!("{home}/{rest}"))
+}
+
+/// A word as bash takes it behind the last of the characters that separate words in what is typed:
+/// within the quote that is open, or with what means something there escaped. None if it cannot be
+/// there.
+fn in_bash(word: &str, typing: &Typing) -> Option<String> {
+    let (begin, special) = match typing.quote {
+        Some(('\'', _)) if word.contains('\'') => return None,
+        Some(('\'', begin)) => (begin, ""),
+        Some((_, begin)) => (begin, "\"\\$`"),
+        None => (typing.separated, " \"'\\$`&|;<>()[]{}*?!#~"),
+    };
+    let mut typed = String::new();
+    for letter in word[begin..].chars() {
+        typed.extend(special.contains(letter).then_some('\\'));
+        typed.push(letter);
+    }
+    Some(typed)
 }
 
 /// Values of options that are words, for completion. What else they take is checked by what reads

@@ -17,7 +17,7 @@ use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::import::aside::Asked;
 use crate::import::bad_rows::BadRows;
-use crate::import::files;
+use crate::import::files::{self, Named};
 use crate::import::identity::Records;
 use crate::import::in_pieces;
 use crate::import::kept;
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let mut names = files::named(&args.files, &args.store)?;
+    let Named { files: mut names, refused } = files::named(&args.files, &args.store)?;
     check_follow(args, &names)?;
     check_aside(args, &names)?;
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let is_single = names == args.files && names.len() == 1;
     let source = if is_single { Some(open_source(args, &names, 0)?) } else { None };
     let (mut sink, known) = open_sink(args, &mut stated, session)?;
-    let files = names.len();
+    let files = names.len() + refused.len();
     let mut blank = Vec::new();
     stated.settle_asked(sink.rules().as_table_rules());
     let first = match source {
@@ -81,7 +81,10 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         waits: Waits::default(),
         bar,
     };
-    let ended = read_all(&mut import, &mut sink, &names, first).and_then(|()| import.check_fits());
+    let mut refused = refused.into_iter();
+    let ended = refused.try_for_each(|(name, failure)| import.refuse(&name, failure));
+    let ended = ended.and_then(|()| read_all(&mut import, &mut sink, &names, first));
+    let ended = ended.and_then(|()| import.check_fits());
     let is_all_well = import.bad.count == 0 && import.totals.is_all_read();
     let ended = ended.and_then(|()| sink.finish(is_all_well));
     if ended.is_err() {

@@ -43,7 +43,7 @@ use crate::session::{Begun, Session, is_one_place};
 use crate::store_word;
 use crate::zones;
 
-mod line;
+pub(crate) mod line;
 mod target;
 pub(crate) mod words;
 

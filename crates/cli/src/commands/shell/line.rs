@@ -91,6 +91,54 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// A line of one command whose last word is being typed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Typing {
+    /// The words before it.
+    pub(crate) before: Vec<String>,
+    /// Where the word begins in the line.
+    pub(crate) begin: usize,
+    /// What it is so far, without its quotes.
+    pub(crate) word: String,
+    /// The quote in which the line ends, and how much of the word is before that.
+    pub(crate) quote: Option<(char, usize)>,
+    /// How much of the word is up to the last of the characters that separate words for a program
+    /// that reads the line.
+    pub(crate) separated: usize,
+}
+
+impl Typing {
+    /// Takes a line apart in which these characters separate words, too, outside of quotes.
+    pub(crate) fn of(line: &str, separators: &str) -> Typing {
+        let mut typing =
+            Typing { before: Vec::new(), begin: line.len(), word: String::new(), quote: None, separated: 0 };
+        let (mut letters, mut in_word) = (Letters::of(line), false);
+        while let Some((at, _, letter)) = letters.next() {
+            if matches!(letter, Letter::Bare(space) if space.is_whitespace()) {
+                typing.before.extend(std::mem::take(&mut in_word).then(|| std::mem::take(&mut typing.word)));
+                (typing.begin, typing.separated) = (line.len(), 0);
+                continue;
+            }
+            if !std::mem::replace(&mut in_word, true) {
+                typing.begin = at;
+            }
+            match letter {
+                Letter::Bare(letter) | Letter::Literal(letter) => typing.word.push(letter),
+                Letter::Mark => {}
+            }
+            if matches!(letter, Letter::Bare(letter) if separators.contains(letter)) {
+                typing.separated = typing.word.len();
+            }
+            typing.quote = match (letters.quote, typing.quote) {
+                (Some(quote), Some((open, before))) if open == quote => Some((quote, before)),
+                (Some(quote), _) => Some((quote, typing.word.len())),
+                (None, _) => None,
+            };
+        }
+        typing
+    }
+}
+
 #[cfg(test)]
 #[path = "line/tests.rs"]
 mod tests;

@@ -8,7 +8,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-use super::line;
+use super::line::{self, Typing};
 use crate::args::{Cli, RangeArgs};
 use crate::ranges;
 use crate::render::columns::Columns;
@@ -87,6 +87,20 @@ pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bo
         table: words[at + 1].clone(),
         before: rest[begin..].iter().filter(is_word).cloned().collect(),
     }
+}
+
+/// The values that an option takes which is typed last, if it takes one that names nothing in a
+/// store; none are known if they are no few words.
+pub(crate) fn values(program: &Command, words: &[String]) -> Option<Vec<String>> {
+    let (verb, last) = (words.first()?, words.last()?.as_str());
+    if last == "--table" || OF_COLUMNS.contains(&last) || OF_KEYS.contains(&last) {
+        return None;
+    }
+    let name = last.strip_prefix("--").filter(|name| !name.is_empty())?;
+    let mut options = program.find_subcommand(verb)?.get_arguments().chain(program.get_arguments());
+    let option = options.find(|option| option.get_long() == Some(name))?;
+    let shown = option.get_possible_values().into_iter().filter(|value| !value.is_hide_set());
+    option.get_action().takes_values().then(|| shown.map(|value| value.get_name().to_owned()).collect())
 }
 
 /// Completes words at the prompt.
@@ -199,20 +213,19 @@ impl Completer for Words {
         at: usize,
         context: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let before = &line[..at];
-        let begun = line::commands_of(before).pop().unwrap_or_default();
-        let start = at - begun.len() + begun.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        let typed = &before[start..];
-        let words = line::split(&begun[..begun.len() - typed.len()]).unwrap_or_default();
-        let known = match wanted_in(&self.store, &words, typed) {
-            Wanted::File => return self.files.complete(line, at, context),
-            Wanted::Verb => self.verbs.clone(),
-            Wanted::Option => self.options(&words[0]),
-            of_store => names(&self.store, of_store, typed),
+        let begun = line::commands_of(&line[..at]).pop().unwrap_or_default();
+        let typing = Typing::of(begun, "");
+        let (words, typed) = (&typing.before, typing.word.as_str());
+        let known = match (wanted_in(&self.store, words, typed), values(&self.command, words)) {
+            (Wanted::Table | Wanted::Key { .. }, Some(values)) => values,
+            (Wanted::File, _) => return self.files.complete(line, at, context),
+            (Wanted::Verb, _) => self.verbs.clone(),
+            (Wanted::Option, _) => self.options(&words[0]),
+            (of_store, _) => names(&self.store, of_store, typed),
         };
         let fits = known.into_iter().filter(|word| is_shown(word, typed));
         Ok((
-            start,
+            at - begun.len() + typing.begin,
             fits.map(|word| Pair { replacement: format!("{} ", quoted(&word)), display: word }).collect(),
         ))
     }

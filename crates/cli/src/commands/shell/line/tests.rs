@@ -35,3 +35,24 @@ fn semicolons_outside_of_quotes_are_between_commands() {
         assert_eq!(commands_of(line), commands, "{line}");
     }
 }
+
+#[test]
+fn the_word_that_is_typed_may_be_within_quotes() {
+    for (line, begin, word, quote, separated) in [
+        ("get t ", 6, "", None, 0),
+        ("get t k", 6, "k", None, 0),
+        ("get t New\\ Y", 6, "New Y", None, 0),
+        ("get t 'New Y", 6, "New Y", Some(('\'', 0)), 0),
+        ("get t a\"New Y", 6, "aNew Y", Some(('"', 1)), 0),
+        ("get t 'a'\"b c", 6, "ab c", Some(('"', 1)), 0),
+        ("get t 'a b' ", 12, "", None, 0),
+        ("get t 2026-11-22T08:3", 6, "2026-11-22T08:3", None, 14),
+        ("get t 'a:b':c", 6, "a:b:c", None, 4),
+    ] {
+        let typing = Typing::of(line, ":=");
+        let (word, before) = (word.to_owned(), typing.before.clone());
+        assert_eq!(typing, Typing { before, begin, word, quote, separated }, "{line}");
+        assert_eq!(typing.before[..2], ["get", "t"], "{line}");
+    }
+    assert_eq!(Typing::of("get t 'New York' k", "").before, ["get", "t", "New York"]);
+}

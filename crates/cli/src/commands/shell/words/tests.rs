@@ -41,6 +41,23 @@ fn what_is_offered_depends_on_what_is_typed() {
 }
 
 #[test]
+fn an_option_of_words_has_its_own() {
+    let program = Cli::command();
+    let values = |line: &str| {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        values(&program, &words)
+    };
+    let formats = values("scan t --format").unwrap();
+    assert!(formats.contains(&"csv".to_owned()), "{formats:?}");
+    assert_eq!(values("scan t --limit"), Some(vec![]));
+    for line in
+        ["scan t --prefix", "scan t --columns", "scan t", "scan t --reverse", "no t --format", "get t --"]
+    {
+        assert_eq!(values(line), None, "{line}");
+    }
+}
+
+#[test]
 fn columns_follow_those_that_are_typed() {
     let names = || vec!["a".to_owned(), "b.c".to_owned()];
     assert_eq!(behind_commas(names(), ""), ["a", "b.c"]);
