@@ -1,6 +1,6 @@
 //! Rows for people, page after page: side by side in columns under one header, or upright, a line
 //! for each column. Where the width of a line is known, long texts are cut so that the columns fit;
-//! where they do not fit even so, rows are upright. Figures are never cut.
+//! where they do not fit even so, rows are upright. Figures and times are never cut.
 
 use std::borrow::Borrow;
 use std::io::{self, Write};
@@ -48,13 +48,14 @@ pub(crate) enum Layout {
 pub(crate) struct Measured {
     pub(crate) name: usize,
     pub(crate) cells: usize,
-    pub(crate) has_figures: bool,
+    /// Its texts are never cut.
+    pub(crate) is_whole: bool,
 }
 
 impl Measured {
     /// How wide it is where its texts are cut to this width.
     fn cut_to(self, width: usize) -> usize {
-        self.name.max(if self.has_figures { self.cells } else { self.cells.min(width) })
+        self.name.max(if self.is_whole { self.cells } else { self.cells.min(width) })
     }
 }
 
@@ -87,23 +88,23 @@ impl Sheet {
             .iter()
             .map(|row| row.iter().map(|datum| cell(datum.borrow(), self.look.is_full)).collect())
             .collect();
-        let has_figures = |index: usize| {
-            !rows.is_empty()
-                && rows.iter().filter_map(|row| row.get(index)).all(|datum| is_number(datum.borrow()))
+        let all = |index: usize, is_one: fn(&Datum) -> bool| {
+            !rows.is_empty() && rows.iter().filter_map(|row| row.get(index)).all(|one| is_one(one.borrow()))
         };
-        let figures: Vec<bool> = (0..self.header.len()).map(has_figures).collect();
+        let figures: Vec<bool> = (0..columns).map(|index| all(index, is_number)).collect();
+        let whole: Vec<bool> = (0..columns).map(|index| all(index, is_number_or_time)).collect();
         let layout =
-            self.layout.take().unwrap_or_else(|| layout(&self.measure(&texts, &figures), self.look.width));
+            self.layout.take().unwrap_or_else(|| layout(&self.measure(&texts, &whole), self.look.width));
         match &layout {
             Layout::Upright => self.write_upright(out, &texts)?,
-            Layout::SideBySide(widths) => self.write_side_by_side(out, texts, &figures, widths)?,
+            Layout::SideBySide(widths) => self.write_side_by_side(out, texts, (&figures, &whole), widths)?,
         }
         self.rows += rows.len() as u64;
         self.layout = Some(layout);
         Ok(())
     }
 
-    fn measure(&self, texts: &[Vec<String>], figures: &[bool]) -> Vec<Measured> {
+    fn measure(&self, texts: &[Vec<String>], whole: &[bool]) -> Vec<Measured> {
         let cells = |index: usize| {
             texts
                 .iter()
@@ -112,12 +113,12 @@ impl Sheet {
                 .max()
                 .unwrap_or(0)
         };
-        let columns = self.header.iter().zip(figures).enumerate();
+        let columns = self.header.iter().zip(whole).enumerate();
         columns
-            .map(|(index, (name, &has_figures))| Measured {
+            .map(|(index, (name, &is_whole))| Measured {
                 name: measure_text_width(name),
                 cells: cells(index),
-                has_figures,
+                is_whole,
             })
             .collect()
     }
@@ -126,7 +127,7 @@ impl Sheet {
         &mut self,
         out: &mut dyn Write,
         texts: Vec<Vec<String>>,
-        figures: &[bool],
+        (figures, whole): (&[bool], &[bool]),
         widths: &[usize],
     ) -> io::Result<()> {
         let mut table = Table::new();
@@ -135,7 +136,7 @@ impl Sheet {
             table.set_header(self.header.iter().map(String::as_str));
         }
         let fitted = |(index, text): (usize, String)| match widths.get(index) {
-            Some(&width) if !figures[index] && measure_text_width(&text) > width => {
+            Some(&width) if !whole[index] && measure_text_width(&text) > width => {
                 truncate_str(&text, width, "…").into_owned()
             }
             _ => text,
@@ -184,6 +185,18 @@ impl Sheet {
 
 fn is_number(datum: &Datum) -> bool {
     matches!(datum, Datum::Int(_) | Datum::Float(_) | Datum::Number(_) | Datum::Null)
+}
+
+/// Whether it is a number, or a time as keys and values show it: `2026-11-30T08:00:00Z`.
+fn is_number_or_time(datum: &Datum) -> bool {
+    let Datum::Text(text) = datum else { return is_number(datum) };
+    let is_digit_or = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        10 => byte == b'T',
+        13 => byte == b':',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() >= "2026-11-30T08:00".len() && text.bytes().take(16).enumerate().all(is_digit_or)
 }
 
 /// A value as a cell: one line, null empty; figures rounded and texts cut, unless all is wanted.

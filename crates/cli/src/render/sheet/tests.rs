@@ -48,8 +48,19 @@ fn where_columns_do_not_fit_rows_are_upright() {
 }
 
 #[test]
+fn times_are_not_cut() {
+    let at = |time: &str, host: &str| [time, host, "said"].map(|text| Datum::Text(text.to_owned())).to_vec();
+    let rows = [at("2026-11-22T08:30:00Z", "a.example.org"), at("2026-11-22T08:31:00Z", "b")];
+    assert!(text(Some(38), &[&rows]).contains("2026-11-22T08:30:00Z  a.exampl…  said"));
+    assert!(text(Some(30), &[&rows]).starts_with("── 1 ──\nkey   2026-11-22T08:30:00Z\n"));
+    for word in ["2026-11-22", "2026-11-22T08.30", "20261122T083000Z-and-more"] {
+        assert!(!is_number_or_time(&Datum::Text(word.to_owned())), "{word}");
+    }
+}
+
+#[test]
 fn a_layout_is_the_widest_that_fits() {
-    let column = |name, cells, has_figures| Measured { name, cells, has_figures };
+    let column = |name, cells, is_whole| Measured { name, cells, is_whole };
     let columns = [column(3, 40, false), column(5, 12, true), column(3, 10, false)];
     assert_eq!(layout(&columns, None), Layout::SideBySide(vec![usize::MAX; 3]));
     assert_eq!(layout(&columns, Some(100)), Layout::SideBySide(vec![40, 12, 10]));
