@@ -3,7 +3,7 @@
 //! `cargo run --release -p folddb-bench --features zstd --example compression -- FILE...`
 //!
 //! Each line is the value of its number, so each file makes a table of rows like its own. Each way
-//! of compressing, with blocks of 8 and 32 KiB, is written once from the beginning to a compacted
+//! of compressing, with blocks of 4, 8 and 32 KiB, is written once from the beginning to a compacted
 //! table, in turns over three rounds; the medians are printed: bytes on the disk for each byte of
 //! the lines, and processor time of writing and compacting a row, of scanning one, and of a get of
 //! a key from anywhere, with a cache of blocks that holds a part of them. Everything that is read
@@ -35,7 +35,7 @@ fn ways() -> Vec<Way> {
     use Compression::{Lz4, None, Zstd};
     let pairs = [(None, None), (Lz4, Lz4), (None, Zstd), (Lz4, Zstd), (Zstd, Zstd)];
     let of = |block_bytes| pairs.map(|(above, bottom)| Way { above, bottom, block_bytes });
-    [of(8 << 10), of(32 << 10)].concat()
+    [of(4 << 10), of(8 << 10), of(32 << 10)].concat()
 }
 
 fn main() -> Result<()> {
