@@ -3,11 +3,11 @@
 //! `cargo run --release -p folddb-bench --features zstd --example compression -- FILE...`
 //!
 //! Each line is the value of its number, so each file makes a table of rows like its own. Each way
-//! of compressing, with blocks of 4, 8 and 32 KiB, is written once from the beginning to a compacted
-//! table, in turns over three rounds; the medians are printed: bytes on the disk for each byte of
-//! the lines, and processor time of writing and compacting a row, of scanning one, and of a get of
-//! a key from anywhere, with a cache of blocks that holds a part of them. Everything that is read
-//! is compared.
+//! of compressing, with blocks of 4, 8 and 32 KiB, is written once from the beginning to a
+//! compacted table, in turns over three rounds; the medians are printed: bytes on the disk for each
+//! byte of the lines, and processor time of writing and compacting a row, of scanning one, and of a
+//! get of a key from anywhere, with a cache of blocks that holds a part of them. Everything that is
+//! read is compared.
 
 use std::path::Path;
 

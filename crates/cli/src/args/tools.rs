@@ -71,8 +71,8 @@ pub(crate) struct ShellArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
-    /// A line up to where it is typed, and what separates words in it: print what completes the last
-    /// of them in the store; scripts of shells ask so
+    /// A line up to where it is typed, and what separates words in it: print what completes the
+    /// last of them in the store; scripts of shells ask so
     #[arg(last = true, hide = true)]
     pub(crate) words: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! `folddb completions SHELL` and `folddb man`: generated from the definition of the arguments.
 //!
-//! Names in a store are no part of that: the scripts for bash, fish and zsh ask the program for them,
-//! which knows them by the same rules as the prompt of `folddb shell`.
+//! Names in a store are no part of that: the scripts for bash, fish and zsh ask the program for
+//! them, which knows them by the same rules as the prompt of `folddb shell`.
 
 use std::io::Write;
 use std::path::Path;
