@@ -178,6 +178,55 @@ fn kill_large_at(moments: u32) {
     println!("of {moments} that were killed, {gone_on} had gone on from a row");
 }
 
+/// Kills imports that count files again, each row of which is in twice in the end. One is killed
+/// once it has said that it is at its end, and noted that, or not: all is in by then.
+fn kill_again_at(moments: u32) {
+    let (seed, mut random) = seeded();
+    let place = Place::new();
+    let mut sums = write_files(&place);
+    sums.values_mut().for_each(|sum| *sum *= 2);
+    let (mut killed, mut gone_on, mut latest_us) = (0, 0, 0);
+    while killed < moments {
+        let _ = std::fs::remove_dir_all(place.path().join("s"));
+        let began = Instant::now();
+        place.done(&IMPORT);
+        latest_us = latest_us.max(began.elapsed().as_micros() as u64);
+        loop {
+            let mut words = [&IMPORT[..], &["--again"]].concat();
+            words.extend(["--threads=1"].iter().filter(|_| random.below(2) == 0));
+            let mut child = place.command(&words).stderr(Stdio::piped()).spawn().expect("the program starts");
+            if killed < moments {
+                std::thread::sleep(Duration::from_micros(random.below(latest_us)));
+                let _ = child.kill();
+            }
+            let ended = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            gone_on += u32::from(said.contains("went on from its row"));
+            if ended.status.success() || said.contains("imported ") {
+                break;
+            }
+            assert_eq!(ended.status.code(), None, "seed {seed}: it failed after {killed} kills: {said}");
+            killed += 1;
+        }
+        let held = held(&place);
+        let rows: u64 = held.values().map(|(rows, _)| rows).sum();
+        assert_eq!(rows, 2 * FILES * ROWS, "seed {seed}, after {killed} kills");
+        assert!(held.into_iter().all(|(key, (_, sum))| sums[&key] == sum), "seed {seed}: a sum is wrong");
+    }
+    println!("of {moments} that were killed, {gone_on} had gone on from a row");
+}
+
+#[test]
+fn an_import_with_again_that_is_killed_counts_each_row_once() {
+    kill_again_at(10);
+}
+
+#[test]
+#[ignore = "takes a few minutes"]
+fn an_import_with_again_that_is_killed_at_200_moments_counts_each_row_once() {
+    kill_again_at(200);
+}
+
 /// Kills imports of many small files, which are committed together.
 fn kill_many_at(moments: u32) {
     let (seed, mut random) = seeded();

@@ -268,6 +268,9 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) max_bad: Option<f64>,
     /// Count files again that are in already
+    ///
+    /// Each is counted once, whatever names it has. If this is broken off, the same command goes
+    /// on from there, over all of its files.
     #[arg(long)]
     pub(crate) again: bool,
     /// The files are whole: a last row that is not counts as it is

@@ -5,7 +5,7 @@
 //! Each batch says how far its file is in, so that the same command goes on after any end.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +29,7 @@ use crate::import::reading::{Import, OpenFile, Waits, said};
 use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
 use crate::import::source::{self, Source};
+use crate::import::tape;
 use crate::interrupt;
 use crate::progress;
 use crate::render::print_rows;
@@ -56,22 +57,24 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         Some(source) => Some((0, OpenFile::of(args, &stated, &names[0], source)?)),
         None => first_that_fits(args, &stated, (&mut names, &mut blank), sink.rules().as_table_rules())?,
     };
+    let again = args.again.then(|| import_again(args, &stated));
     let bad = match &first {
         Some((_, first)) => {
-            let asked = asked(args, &stated, first, (&names, &known));
+            let asked = asked(args, &stated, first, (&names, &known), again);
             BadRows::new(asked, &first.form, &first.rows.header())?
         }
         None => BadRows::default(),
     };
     let began = Instant::now();
     let bar = progress::bytes_bar(bytes_of(&names), "importing");
-    let totals = Totals { files, is_single, blank, ..Totals::default() };
+    let totals = Totals { files, is_single, blank, is_again: args.again, ..Totals::default() };
     let mut import = Import {
         args,
         stated: Arc::new(stated),
         bad,
         totals,
         known: Records::of(known),
+        again,
         counts: Counts::default(),
         settled: BTreeSet::new(),
         before: Reached::default(),
@@ -134,18 +137,28 @@ fn first_that_fits(
     Ok(None)
 }
 
-/// The file that keeps bad rows, if one is asked for. What comes from a pipe, or is counted again,
-/// does not go on where it was.
+/// Which import it is that counts files again: the same command has the same number.
+fn import_again(args: &ImportArgs, stated: &Stated) -> u128 {
+    let absolute = |file: &String| std::path::absolute(file).unwrap_or_else(|_| file.into());
+    let mut files: Vec<PathBuf> = args.files.iter().map(absolute).collect();
+    files.sort_unstable();
+    tape::hash(format!("{files:?} {}", stated.how(args)).as_bytes())
+}
+
+/// The file that keeps bad rows, if one is asked for. What comes from a pipe does not go on where
+/// it was, and neither does what is counted again, before any of it is in.
 fn asked(
     args: &ImportArgs,
     stated: &Stated,
     first: &OpenFile,
     (names, known): (&[String], &[Entry]),
+    again: Option<u128>,
 ) -> Option<Asked> {
     let path = args.bad_rows.clone()?;
     let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args));
-    let goes_on = first.inode.is_some() && !args.again;
-    let noted = || known.iter().filter_map(|entry| Some((entry.kept.clone()?, entry.done))).collect();
+    let own = || known.iter().filter(|entry| again.is_none() || entry.again == again);
+    let goes_on = first.inode.is_some() && (again.is_none() || own().next().is_some());
+    let noted = || own().filter_map(|entry| Some((entry.kept.clone()?, entry.done))).collect();
     Some(Asked { path, of, noted: goes_on.then(noted), read: names.to_vec() })
 }
 
@@ -320,7 +333,7 @@ fn end(
     set_aside?;
     if let Some(store) = store.as_ref().filter(|_| is_there) {
         show(import.args, session, store)?;
-        tell(&import, store)?;
+        note_end(&import, store)?;
     }
     store.map(Opened::close).transpose()?;
     let is_lost = import.bad.count + import.totals.bad_before() > 0;
@@ -330,12 +343,11 @@ fn end(
     }
 }
 
-/// Notes that bad rows were told of: the same command, which passes their files over, has no need
-/// to say it again.
-fn tell(import: &Import<'_>, store: &Opened) -> Result<(), Failure> {
-    let mut entries = import.untold();
-    entries.iter_mut().for_each(|entry| entry.told = entry.bad);
-    ledger::note_all(store, &import.args.table, &entries)
+/// Notes that the import has ended: the same command, which passes its files over, has no need to
+/// tell of their bad rows, and counts them anew where it counts again. Who is killed before that
+/// has said what is in.
+fn note_end(import: &Import<'_>, store: &Opened) -> Result<(), Failure> {
+    ledger::note_all(store, &import.args.table, &import.at_end())
 }
 
 /// Prints the first rows of the table, if that is asked for.

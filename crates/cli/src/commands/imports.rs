@@ -31,6 +31,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
                     "rows_empty": entry.empty,
                     "done": entry.done,
                     "last_line_open": entry.is_open,
+                    "counting_again": entry.again.is_some(),
                     "line": entry.line,
                     "how": entry.how.as_str(),
                     "at": zones::shown(&entry.at),
@@ -53,7 +54,10 @@ fn row(table: &str, entry: &Entry) -> Vec<Datum> {
     let state = match entry.done {
         true if entry.is_open => "up to a last row that is not whole".to_owned(),
         true => "whole".to_owned(),
-        false => format!("broken off at row {}", human::count(entry.read + entry.skip)),
+        false => {
+            let again = if entry.again.is_some() { "counted again, and " } else { "" };
+            format!("{again}broken off at row {}", human::count(entry.read + entry.skip))
+        }
     };
     vec![
         text(table),

@@ -7,6 +7,10 @@
 //! The longest such record counts, whosever it is: copies of a file are in with it. But where what
 //! is in of the file itself ends within a line that has grown, no other record says more of it.
 //!
+//! An import that counts files again has records of its own, until it has come to its end: only what
+//! these say is in, so that it goes on where it was broken off, and counts a file of two names once.
+//! For other imports such a record counts if no other one is of the file.
+//!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
 //! same file by its inode, as after a rename, or if there is nothing at that path now: many small
 //! files are alike. One that is followed is known by its inode only: what a rotation puts in its
@@ -78,6 +82,17 @@ pub(crate) struct Records {
     by_path: HashMap<String, Vec<u64>>,
     by_disk: HashMap<(u64, u64, u128), Vec<u64>>,
     by_begin: BTreeMap<usize, HashMap<u128, Vec<u64>>>,
+    /// How many are of imports that count files again, and have not ended.
+    of_again: usize,
+}
+
+/// How a file is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sought {
+    /// It is followed: others of its name replace it.
+    pub(crate) is_followed: bool,
+    /// The import that looks for it, if it counts files again.
+    pub(crate) again: Option<u128>,
 }
 
 impl Records {
@@ -91,6 +106,7 @@ impl Records {
     pub(crate) fn put(&mut self, entry: Entry) {
         self.remove(entry.number);
         let (number, begin) = (entry.number, entry.content.begin_bytes());
+        self.of_again += usize::from(entry.again.is_some());
         self.by_path.entry(entry.disk.path.clone()).or_default().push(number);
         self.by_disk.entry(on_disk_of(&entry.disk)).or_default().push(number);
         self.by_begin.entry(begin).or_default().entry(entry.content.begin).or_default().push(number);
@@ -100,6 +116,7 @@ impl Records {
     pub(crate) fn remove(&mut self, number: u64) {
         let Some(entry) = self.entries.remove(&number) else { return };
         let begin = entry.content.begin_bytes();
+        self.of_again -= usize::from(entry.again.is_some());
         take_out(&mut self.by_path, &entry.disk.path, number);
         take_out(&mut self.by_disk, &on_disk_of(&entry.disk), number);
         if let Some(hashes) = self.by_begin.get_mut(&begin) {
@@ -121,11 +138,28 @@ impl Records {
         self.get(*self.by_path.get(path)?.iter().max()?)
     }
 
-    /// Looks for a file. One that is followed is replaced by others of its name.
-    pub(crate) fn find(&self, name: &str, disk: &OnDisk, is_followed: bool) -> Result<Known, Failure> {
-        let is_it = |entry: &&Entry| may_be(entry, disk, is_followed);
+    /// Looks for a file.
+    pub(crate) fn find(&self, name: &str, disk: &OnDisk, sought: Sought) -> Result<Known, Failure> {
+        let Sought { is_followed, again } = sought;
+        let known =
+            self.find_among(name, disk, |entry| entry.again == again && may_be(entry, disk, is_followed))?;
+        match known {
+            Known::New if again.is_none() && self.of_again > 0 => {
+                self.find_among(name, disk, |entry| may_be(entry, disk, is_followed))
+            }
+            known => Ok(known),
+        }
+    }
+
+    /// Looks for a file among some of the records.
+    fn find_among(
+        &self,
+        name: &str,
+        disk: &OnDisk,
+        is_it: impl Fn(&&Entry) -> bool,
+    ) -> Result<Known, Failure> {
         if disk.modified > 0
-            && let Some(entry) = self.all(self.by_disk.get(&on_disk_of(disk))).rfind(is_it)
+            && let Some(entry) = self.all(self.by_disk.get(&on_disk_of(disk))).rfind(&is_it)
         {
             let entry = Box::new(entry.clone());
             return Ok(if entry.done { Known::In(entry) } else { Known::UpTo(entry) });

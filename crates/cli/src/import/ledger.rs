@@ -13,7 +13,9 @@
 //!           "told",                                           of how many bad rows an import has told that ended
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
 //!           "escape",                                         what escapes quotes, if a sign does
-//!           "how", "at"}                                      the options that make rows of it; when
+//!           "how", "at",                                      the options that make rows of it; when
+//!           "again"}                                          the import that counts it again, until that
+//!                                                             has ended
 //! ```
 //!
 //! So after a crash the record says exactly which rows are in. A table that is dropped is
@@ -127,6 +129,8 @@ pub(crate) struct Entry {
     pub(crate) how: String,
     /// When it was written.
     pub(crate) at: String,
+    /// The import that counts it again, as long as that has not come to its end.
+    pub(crate) again: Option<u128>,
 }
 
 impl Entry {
@@ -160,6 +164,7 @@ impl Entry {
             "open": self.is_open, "escape": self.escape.map(|sign| char::from(sign).to_string()),
             "told": self.told, "kept": self.kept.as_ref().map(Kept::to_json),
             "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
+            "again": self.again.map(hex),
         })
     }
 
@@ -194,6 +199,7 @@ impl Entry {
             escape: value["escape"].as_str().and_then(|sign| u8::try_from(sign.chars().next()?).ok()),
             how: text("how")?,
             at: text("at")?,
+            again: hash("again"),
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::dialect::{Escape, USUAL_QUOTE};
-use crate::import::identity::{self, Known, Records};
+use crate::import::identity::{self, Known, Records, Sought};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
@@ -200,6 +200,8 @@ pub(crate) struct Import<'a> {
     pub(crate) totals: Totals,
     /// The files that are in, wholly or in part.
     pub(crate) known: Records,
+    /// Which import it is, if it counts files again.
+    pub(crate) again: Option<u128>,
     /// The rows of the present file.
     pub(crate) counts: Counts,
     /// The numbers of the records of files that were read, or passed over.
@@ -322,8 +324,8 @@ impl Import<'_> {
     pub(crate) fn look(&self, name: &str, follows: bool) -> Result<Looked, Failure> {
         let disk = identity::on_disk(name)?;
         let known = match &disk {
-            Some(disk) if !self.args.again => self.known.find(name, disk, follows)?,
-            _ => Known::New,
+            Some(disk) => self.known.find(name, disk, Sought { is_followed: follows, again: self.again })?,
+            None => Known::New,
         };
         let known = match known {
             // What was left at its end is not in: it is read, and told, until it is. Who follows a
@@ -466,10 +468,19 @@ impl Import<'_> {
         }
     }
 
-    /// The records of this import's files with bad rows of which no import has told that ended.
-    pub(crate) fn untold(&self) -> Vec<Entry> {
+    /// The records of this import's files that say something else once it has ended: its bad rows
+    /// are told, and files that were counted again are in as others are.
+    pub(crate) fn at_end(&self) -> Vec<Entry> {
         let entries = self.settled.iter().filter_map(|number| self.known.get(*number));
-        entries.filter(|entry| entry.untold() > 0).cloned().collect()
+        let ended = |entry: &Entry| {
+            let again = entry.again.filter(|_| !entry.done); // the same command goes on in it
+            Entry { told: entry.bad, again, ..entry.clone() }
+        };
+        entries
+            .map(|entry| (entry, ended(entry)))
+            .filter(|(entry, ended)| *entry != ended)
+            .map(|(_, ended)| ended)
+            .collect()
     }
 
     /// Bad rows that follow are of this file.
@@ -491,7 +502,7 @@ impl Import<'_> {
             _ => self.known.next_number(),
         };
         let before = before.clone().unwrap_or_default();
-        Entry { number, file, disk, escape, how, done: false, ..before }
+        Entry { number, file, disk, escape, how, done: false, again: self.again, ..before }
     }
 
     /// What was at the path of a new file when it was imported earlier.

@@ -55,6 +55,8 @@ pub(crate) struct Totals {
     pub(crate) open_ended: Vec<String>,
     /// Files that were in already.
     pub(crate) passed: Vec<Entry>,
+    /// Files are counted again.
+    pub(crate) is_again: bool,
     /// Where reading went on in a file.
     pub(crate) went_on: Vec<Entry>,
     /// Files that were imported earlier, with other content.
@@ -170,6 +172,9 @@ impl Totals {
         }
         match self.passed.len() {
             0 => {}
+            _ if self.is_again => messages::print(
+                "  (--again counts each file once, under whatever names, also where it was broken off and goes on)",
+            ),
             1 => messages::print("  (to count it again: --again)"),
             _ => messages::print("  (to count them again: --again)"),
         }

@@ -11,7 +11,7 @@ fn entry_of(name: &str, number: u64) -> Entry {
 }
 
 fn find(records: &Records, name: &str) -> Known {
-    records.find(name, &on_disk(name).unwrap().unwrap(), false).unwrap()
+    records.find(name, &on_disk(name).unwrap().unwrap(), Sought::default()).unwrap()
 }
 
 fn number_of(known: &Known) -> (&'static str, u64) {
@@ -90,7 +90,7 @@ fn a_file_that_grew_within_a_line_is_refused_beside_a_longer_one_that_begins_lik
     for _ in 0..2 {
         assert_eq!(number_of(&find(&records, &short)), ("in", 1));
         fs::write(&short, begin.clone() + "hello\n").unwrap();
-        let refused = records.find(&short, &on_disk(&short).unwrap().unwrap(), false);
+        let refused = records.find(&short, &on_disk(&short).unwrap().unwrap(), Sought::default());
         assert!(matches!(refused, Err(Failure::Refused(_))), "{refused:?}");
         // The end of the line alone is no more of it.
         fs::write(&short, begin.clone() + "hel\nmore\n").unwrap();
@@ -113,7 +113,7 @@ fn a_line_that_grew_is_not_taken_for_that_of_another_file() {
     let records = Records::of(vec![entry("other.csv", 1), entry("grown.csv", 2)]);
     fs::write(name("grown.csv"), rows.clone() + "b,2\nc,3\n").unwrap();
     let disk = on_disk(&name("grown.csv")).unwrap().unwrap();
-    let refused = records.find(&name("grown.csv"), &disk, false).unwrap_err().to_string();
+    let refused = records.find(&name("grown.csv"), &disk, Sought::default()).unwrap_err().to_string();
     assert!(refused.contains("grown.csv has grown within its line"), "{refused}");
     fs::write(name("other.csv"), rows + "b,2\nc,3\n").unwrap();
     assert_eq!(number_of(&find(&records, &name("other.csv"))), ("up to", 1));
