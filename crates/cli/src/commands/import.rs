@@ -67,7 +67,8 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     };
     let began = Instant::now();
     let bar = progress::bytes_bar(bytes_of(&names), "importing");
-    let totals = Totals { files, is_single, blank, is_again: args.again, ..Totals::default() };
+    let how = stated.how(args);
+    let totals = Totals { files, is_single, blank, is_again: args.again, how, ..Totals::default() };
     let mut import = Import {
         args,
         stated: Arc::new(stated),

@@ -57,6 +57,8 @@ pub(crate) struct Totals {
     pub(crate) passed: Vec<Entry>,
     /// Files are counted again.
     pub(crate) is_again: bool,
+    /// The options that make rows.
+    pub(crate) how: String,
     /// Where reading went on in a file.
     pub(crate) went_on: Vec<Entry>,
     /// Files that were imported earlier, with other content.
@@ -170,7 +172,12 @@ impl Totals {
         if unlisted > 0 {
             messages::print(&format!("  and {} more are in already", human::plural(unlisted as u64, "file")));
         }
-        match self.passed.len() {
+        let others = self.by_other_options();
+        others
+            .iter()
+            .take(FILES_LISTED_MAX)
+            .for_each(|(how, files)| messages::print(&other_options(how, files)));
+        match self.passed.iter().filter(|entry| entry.how == self.how).count() {
             0 => {}
             _ if self.is_again => messages::print(
                 "  (--again counts each file once, under whatever names, also where it was broken off and goes on)",
@@ -179,6 +186,16 @@ impl Totals {
             _ => messages::print("  (to count them again: --again)"),
         }
         self.report_refused();
+    }
+
+    /// Files of which something is in by other options, by these: what this import would have made
+    /// of that is not in.
+    fn by_other_options(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for entry in self.passed.iter().chain(&self.went_on).filter(|entry| entry.how != self.how) {
+            others.entry(&entry.how).or_default().push(&entry.file);
+        }
+        others
     }
 
     fn report_refused(&self) {
@@ -228,6 +245,9 @@ impl Totals {
             "files_read": self.files_read,
             "files_in_already": names(&self.passed),
             "files_gone_on_with": names(&self.went_on),
+            "files_in_by_other_options": self.by_other_options().iter().flat_map(|(how, files)| {
+                files.iter().map(move |file| json!({ "file": file, "how": how }))
+            }).collect::<Value>(),
             "files_refused": self.refused.iter().map(|Refused { file, failure, is_begun }| {
                 json!({ "file": file, "reason": failure.to_string(), "begun": is_begun })
             }).collect::<Value>(),
@@ -290,6 +310,21 @@ fn what_is_in(entry: &Entry) -> String {
         text.push_str(&format!(" and without {}", human::plural(entry.bad, "bad row")));
     }
     text
+}
+
+/// What is reported of files that are in by other options.
+fn other_options(how: &str, files: &[&str]) -> String {
+    let (files, were, them) = match files {
+        [file] => ((*file).to_owned(), "was", "it"),
+        [file, rest @ ..] => {
+            (format!("{file} and {}", human::plural(rest.len() as u64, "more file")), "were", "them")
+        }
+        [] => return String::new(),
+    };
+    format!(
+        "  {files} {were} imported with {how}: what is in of {them} from then is in by those options only (to \
+         import {them} by the present ones, too: --again)"
+    )
 }
 
 /// What is reported about fields of many lines.
