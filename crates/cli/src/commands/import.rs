@@ -78,6 +78,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         again,
         counts: Counts::default(),
         settled: BTreeSet::new(),
+        moved: BTreeSet::new(),
         before: Reached::default(),
         before_open: None,
         is_broken: false,

@@ -12,12 +12,13 @@
 //! For other imports such a record counts if no other one is of the file.
 //!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
-//! same file by its inode, as after a rename, or if there is nothing at that path now: many small
-//! files are alike. One that is followed is known by its inode only: what a rotation puts in its
-//! place may be alike, too.
+//! same file by its inode, as after a rename, or if the file of the record is not at that path any
+//! more: many small files are alike. One that is followed is known by its inode only: what a
+//! rotation puts in its place may be alike, too. A record goes with its file, where that is found
+//! renamed or packed: what is at its path tells of the next ones whether they are others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hash::Hash;
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -51,12 +52,11 @@ pub(crate) fn on_disk(name: &str) -> Result<Option<OnDisk>, Failure> {
     }
     let mut file = File::open(name).map_err(failed)?;
     let facts = file.metadata().map_err(failed)?;
-    let modified = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let path = Path::new(name).canonicalize().map_err(failed)?;
     Ok(Some(OnDisk {
         path: path.to_string_lossy().into_owned(),
         bytes: facts.len(),
-        modified: modified.map_or(0, |since| since.as_nanos() as u64),
+        modified: modified_ns(&facts),
         ends: ends(&mut file, facts.len()).map_err(failed)?,
         inode: Some(Inode::of(&facts)),
     }))
@@ -159,7 +159,7 @@ impl Records {
         is_it: impl Fn(&&Entry) -> bool,
     ) -> Result<Known, Failure> {
         if disk.modified > 0
-            && let Some(entry) = self.all(self.by_disk.get(&on_disk_of(disk))).rfind(&is_it)
+            && let Some(entry) = self.of_disk(disk, &is_it)
         {
             let entry = Box::new(entry.clone());
             return Ok(if entry.done { Known::In(entry) } else { Known::UpTo(entry) });
@@ -168,6 +168,12 @@ impl Records {
             return Ok(Known::New);
         }
         self.find_by_content(name, disk, is_it)
+    }
+
+    /// The newest record with what a file is on disk, and its own before that of another one.
+    fn of_disk(&self, disk: &OnDisk, is_it: impl Fn(&&Entry) -> bool) -> Option<&Entry> {
+        let all = || self.all(self.by_disk.get(&on_disk_of(disk)));
+        all().rfind(|entry| is_of(entry, disk) && is_it(entry)).or_else(|| all().rfind(&is_it))
     }
 
     /// The records of these numbers, the oldest first.
@@ -202,7 +208,7 @@ impl Records {
         let mut begin = Vec::new();
         reader.by_ref().take(BEGIN_BYTES as u64).read_to_end(&mut begin).map_err(failed)?;
         let mut candidates: Vec<&Entry> = self.beginning_like(&begin).filter(is_it).collect();
-        candidates.sort_by_key(|entry| (entry.content.bytes, entry.number));
+        candidates.sort_by_key(|entry| (entry.content.bytes, is_of(entry, disk), entry.number));
         let mut reader = std::io::Cursor::new(&begin).chain(reader);
         let (mut tape, mut found) = (Tape::new(), None);
         for entry in candidates {
@@ -268,7 +274,43 @@ fn take_out<K: Hash + Eq>(numbers: &mut HashMap<K, Vec<u64>>, key: &K, number: u
 
 /// Whether a record is of this file, by its name or whatever its name is now.
 fn is_of(entry: &Entry, disk: &OnDisk) -> bool {
-    entry.disk.path == disk.path || disk.inode.is_some() && entry.disk.inode == disk.inode
+    entry.disk.path == disk.path || has_inode_of(entry, disk)
+}
+
+fn has_inode_of(entry: &Entry, disk: &OnDisk) -> bool {
+    disk.inode.is_some() && entry.disk.inode == disk.inode
+}
+
+/// Whether the file of a record is at its path: the same one, or one that is as it was, or that
+/// begins as it does, where it was written anew. A rotation puts another one there.
+fn is_there(entry: &Entry) -> bool {
+    let OnDisk { path, bytes, modified, inode, .. } = &entry.disk;
+    let Ok(facts) = std::fs::metadata(path) else { return false };
+    let is_same = inode.is_none_or(|inode| inode == Inode::of(&facts));
+    is_same || (facts.len(), modified_ns(&facts)) == (*bytes, *modified) || begins_alike(entry)
+}
+
+/// Whether what is at the path of a record begins as its file does. What cannot be read may.
+fn begins_alike(entry: &Entry) -> bool {
+    let Ok(source) = source::open_rows(&entry.disk.path, Said::Format) else { return true };
+    let mut begin = Vec::new();
+    let read = source.reader.take(entry.content.begin_bytes() as u64).read_to_end(&mut begin);
+    read.is_err() || tape::hash(&begin) == entry.content.begin
+}
+
+/// The record of a file that is in, if it was renamed or packed since: at its place now.
+pub(crate) fn moved(entry: &Entry, disk: &OnDisk) -> Option<Entry> {
+    let has_left = || match has_inode_of(entry, disk) {
+        // It may have two names.
+        true => !std::fs::metadata(&entry.disk.path).is_ok_and(|facts| Some(Inode::of(&facts)) == disk.inode),
+        false => !is_there(entry),
+    };
+    (entry.disk.path != disk.path && has_left()).then(|| Entry { disk: disk.clone(), ..entry.clone() })
+}
+
+fn modified_ns(facts: &Metadata) -> u64 {
+    let modified = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    modified.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Whether a record is of another file, which is still there.
@@ -279,10 +321,9 @@ pub(crate) fn is_of_another(entry: &Entry, disk: &OnDisk) -> bool {
 /// Whether a file may be the one of a record, by what is known without its content.
 fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
     let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
-    let is_same = disk.inode.is_some() && entry.disk.inode == disk.inode;
     let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
-    let has_place = || entry.disk.path == disk.path || !Path::new(&entry.disk.path).exists();
-    is_large || is_same || !is_another && has_place()
+    let has_place = || entry.disk.path == disk.path || !is_there(entry);
+    is_large || has_inode_of(entry, disk) || !is_another && has_place()
 }
 
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line

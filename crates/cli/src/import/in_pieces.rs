@@ -19,7 +19,7 @@ use crate::import::ahead::Folded;
 use crate::import::dialect::Escape;
 use crate::import::identity::Known;
 use crate::import::kept::Form;
-use crate::import::ledger::Entry;
+use crate::import::ledger::{Entry, OnDisk};
 use crate::import::mapping::Mapping;
 use crate::import::parallel::{self, Fed, Files, Gathered, Job, Left, OfFile, Taken, Way};
 use crate::import::pieces::{Cut, Failing, Piece, Pieces};
@@ -92,7 +92,7 @@ enum Next {
     /// It can be opened once all that came before is committed.
     Settle,
     /// It is in already.
-    In(Box<Entry>),
+    In(Box<Entry>, Option<OnDisk>),
     /// It is open.
     Open(Box<Begun>),
 }
@@ -213,8 +213,8 @@ impl Opened<'_, '_, '_> {
         });
         let Begun { mut open, mapping, disk, before } = match self.begin_next(name) {
             Ok(Next::Settle) => return Ok(Some(Fed::Settle)),
-            Ok(Next::In(entry)) => {
-                self.import.pass_over(name, *entry);
+            Ok(Next::In(entry, disk)) => {
+                self.import.pass_over((name, disk.as_ref()), *entry);
                 return passes(self);
             }
             Ok(Next::Open(begun)) => *begun,
@@ -261,7 +261,7 @@ impl Opened<'_, '_, '_> {
         }
         let open = self.first.take_if(|(file, _)| *file == self.next).map(|(_, open)| open);
         if let Known::In(entry) = looked.known {
-            return Ok(Next::In(entry));
+            return Ok(Next::In(entry, looked.disk));
         }
         let begun = self.import.open(self.way.rules.as_table_rules(), name, looked, open)?;
         Ok(Next::Open(Box::new(begun)))

@@ -206,6 +206,8 @@ pub(crate) struct Import<'a> {
     pub(crate) counts: Counts,
     /// The numbers of the records of files that were read, or passed over.
     pub(crate) settled: BTreeSet<u64>,
+    /// Of those that are elsewhere now than their records say in the store.
+    pub(crate) moved: BTreeSet<u64>,
     /// Where the present row begins, if a bad one ends the import.
     pub(crate) before: Reached,
     /// The place before the last row of the present file, if nothing of that is in, and its line,
@@ -312,7 +314,7 @@ impl Import<'_> {
             // What follows it is to come.
             Known::In(ref entry) if follows => identity::check_ends_line(name, entry)?,
             Known::In(entry) => {
-                self.pass_over(name, *entry);
+                self.pass_over((name, looked.disk.as_ref()), *entry);
                 return Ok(None);
             }
             Known::UpTo(_) | Known::New => {}
@@ -433,7 +435,14 @@ impl Import<'_> {
     }
 
     /// Notes that a file is in already.
-    pub(crate) fn pass_over(&mut self, name: &str, entry: Entry) {
+    pub(crate) fn pass_over(&mut self, (name, disk): (&str, Option<&OnDisk>), entry: Entry) {
+        if disk.is_some_and(|disk| disk.path != entry.disk.path) && entry.file != name {
+            self.totals.passed_as.insert(name.to_owned(), entry.file.clone());
+        }
+        if let Some(moved) = disk.and_then(|disk| identity::moved(&entry, disk)) {
+            self.moved.insert(entry.number);
+            self.known.put(moved);
+        }
         // Bad rows of one that this import has read, by another name, are counted there.
         let is_counted = !self.settled.insert(entry.number);
         let told = if is_counted { entry.bad } else { entry.told };
@@ -469,18 +478,18 @@ impl Import<'_> {
     }
 
     /// The records of this import's files that say something else once it has ended: its bad rows
-    /// are told, and files that were counted again are in as others are.
+    /// are told, files that were counted again are in as others are, and some have moved.
     pub(crate) fn at_end(&self) -> Vec<Entry> {
         let entries = self.settled.iter().filter_map(|number| self.known.get(*number));
         let ended = |entry: &Entry| {
             let again = entry.again.filter(|_| !entry.done); // the same command goes on in it
             Entry { told: entry.bad, again, ..entry.clone() }
         };
-        entries
-            .map(|entry| (entry, ended(entry)))
-            .filter(|(entry, ended)| *entry != ended)
-            .map(|(_, ended)| ended)
-            .collect()
+        let changed = entries.filter_map(|entry| {
+            let ended = ended(entry);
+            (ended != *entry || self.moved.contains(&entry.number)).then_some(ended)
+        });
+        changed.collect()
     }
 
     /// Bad rows that follow are of this file.

@@ -55,6 +55,8 @@ pub(crate) struct Totals {
     pub(crate) open_ended: Vec<String>,
     /// Files that were in already.
     pub(crate) passed: Vec<Entry>,
+    /// Under which names those are in that have another one, by their own names.
+    pub(crate) passed_as: BTreeMap<String, String>,
     /// Files are counted again.
     pub(crate) is_again: bool,
     /// The options that make rows.
@@ -166,7 +168,8 @@ impl Totals {
             ));
         }
         for entry in self.passed.iter().take(FILES_LISTED_MAX) {
-            messages::print(&format!("  {} is in already, with {}", entry.file, what_is_in(entry)));
+            let known = self.passed_as.get(&entry.file).map_or(String::new(), |known| format!(" as {known}"));
+            messages::print(&format!("  {} is in already{known}, with {}", entry.file, what_is_in(entry)));
         }
         let unlisted = self.passed.len().saturating_sub(FILES_LISTED_MAX);
         if unlisted > 0 {
