@@ -147,6 +147,54 @@ fn a_log_is_followed_through_rotations_and_gone_on_with_after_ctrl_c() {
     assert!(said.contains("imported 12 rows into t"), "{said}");
 }
 
+/// A log that was rotated while nobody followed, with rows that nobody has seen: as it is, packed,
+/// copied and emptied, and lost.
+#[test]
+fn the_rest_of_a_log_that_was_rotated_while_nobody_followed_is_read() {
+    let place = Place::new();
+    let (mut log, mut random) = (Log::of(&place), Random(77));
+    let path = |name: &str| place.path().join(name);
+    let pack = |from: &str, to: &str| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(place.read(from).as_bytes()).expect("it is packed");
+        place.write(to, packed.finish().expect("it is packed"));
+    };
+    for (round, rows) in [(0, 3), (1, 3), (2, 900), (3, 900), (4, 3)] {
+        let follower = starts(&place);
+        log.grows(rows, &mut random);
+        log.is_all_in();
+        assert_eq!(interrupts(follower).0, Some(130));
+        let state = place.done(&["imports", "s", "t"]);
+        assert!(state.contains("followed up to row") && !state.contains("broken off"), "{state}");
+        let seen = (log.rows, log.sum);
+        log.grows(rows, &mut random);
+        match round {
+            0 => std::fs::rename(path("app.log.csv"), path("app.log.csv.1")).expect("it is renamed"),
+            1 => {
+                pack("app.log.csv", "app.log.csv.2.gz");
+                std::fs::remove_file(path("app.log.csv")).expect("it is removed");
+            }
+            2 => pack("app.log.csv", "app-3.log.gz"),
+            3 => std::fs::copy(path("app.log.csv"), path("app.log.csv.4")).map(drop).expect("it is copied"),
+            _ => (log.rows, log.sum) = seen, // nothing is left of it
+        }
+        std::fs::write(path("app.log.csv"), "k,n\n").expect("the next one is made, or this one is emptied");
+        let follower = starts(&place);
+        log.grows(2, &mut random);
+        log.is_all_in();
+        let (code, said) = interrupts(follower);
+        assert_eq!(code, Some(130), "{said}");
+        let wanted = [
+            "what is left of it is read first, from app.log.csv.1\n",
+            "what is left of it is read first, from app.log.csv.2.gz\n",
+            "what is left of it is read first, from app-3.log.gz\n",
+            "what is left of it is read first, from app.log.csv.4\n",
+            "is in up to row 5 only: the rest is not beside it",
+        ];
+        assert!(said.contains(wanted[round]), "{said}");
+    }
+}
+
 /// Whether a process has a handler of Ctrl-C.
 fn hears(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
                     "rows_empty": entry.empty,
                     "done": entry.done,
                     "last_line_open": entry.is_open,
+                    "followed": entry.is_followed,
                     "counting_again": entry.again.is_some(),
                     "line": entry.line,
                     "how": entry.how.as_str(),
@@ -56,7 +57,8 @@ fn row(table: &str, entry: &Entry) -> Vec<Datum> {
         true => "whole".to_owned(),
         false => {
             let again = if entry.again.is_some() { "counted again, and " } else { "" };
-            format!("{again}broken off at row {}", human::count(entry.read + entry.skip))
+            let how = if entry.is_followed { "followed up to" } else { "broken off at" };
+            format!("{again}{how} row {}", human::count(entry.read + entry.skip))
         }
     };
     vec![

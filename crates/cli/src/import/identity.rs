@@ -18,7 +18,7 @@
 //! renamed or packed: what is at its path tells of the next ones whether they are others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, Metadata};
+use std::fs::{DirEntry, File, Metadata};
 use std::hash::Hash;
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -39,6 +39,13 @@ pub(crate) enum Known {
     In(Box<Entry>),
     /// It is in up to a row: the import was broken off, or the file has grown.
     UpTo(Box<Entry>),
+}
+
+impl Known {
+    /// Whether a record says what is known.
+    pub(crate) fn is_of(&self, record: &Entry) -> bool {
+        matches!(self, Known::In(entry) | Known::UpTo(entry) if entry.number == record.number)
+    }
 }
 
 /// The facts of a file; none if it is a pipe or the like, which cannot be recognized.
@@ -324,6 +331,30 @@ fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
     let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
     let has_place = || entry.disk.path == disk.path || !is_there(entry);
     is_large || has_inode_of(entry, disk) || !is_another && has_place()
+}
+
+/// Files beside one that may be what it was before a rotation: first the one with this inode, then
+/// those whose names begin as its name does, which may be packed.
+pub(crate) fn names_beside(name: &str, inode: Option<Inode>) -> impl Iterator<Item = String> {
+    let path = Path::new(name);
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let stem = file.split(|byte| *byte == b'.').next().unwrap_or(file); // app.log becomes app-1.log
+    let has_inode = |entry: &DirEntry| entry.metadata().is_ok_and(|facts| Some(Inode::of(&facts)) == inode);
+    let (mut moved, mut alike) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_other = Some(entry.file_name().as_os_str()) != path.file_name();
+        let name = path.with_file_name(entry.file_name()).into_os_string().into_string();
+        match name {
+            Ok(name) if is_other && has_inode(&entry) => moved.push(name),
+            Ok(name) if is_other && entry.file_name().as_encoded_bytes().starts_with(stem) => {
+                alike.push(name)
+            }
+            _ => {}
+        }
+    }
+    alike.sort_unstable();
+    moved.into_iter().chain(alike)
 }
 
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line

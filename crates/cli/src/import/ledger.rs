@@ -14,6 +14,7 @@
 //!           "kept",                                           up to where bad ones are kept: path, bytes, hash
 //!           "escape",                                         what escapes quotes, if a sign does
 //!           "how", "at",                                      the options that make rows of it; when
+//!           "followed",                                       it was read as it grows
 //!           "again"}                                          the import that counts it again, until that
 //!                                                             has ended
 //! ```
@@ -129,6 +130,8 @@ pub(crate) struct Entry {
     pub(crate) how: String,
     /// When it was written.
     pub(crate) at: String,
+    /// It was read as it grows, so that its end is not known.
+    pub(crate) is_followed: bool,
     /// The import that counts it again, as long as that has not come to its end.
     pub(crate) again: Option<u128>,
 }
@@ -164,7 +167,7 @@ impl Entry {
             "open": self.is_open, "escape": self.escape.map(|sign| char::from(sign).to_string()),
             "told": self.told, "kept": self.kept.as_ref().map(Kept::to_json),
             "how": self.how, "at": zones::utc_seconds(SystemTime::now()),
-            "again": self.again.map(hex),
+            "followed": self.is_followed, "again": self.again.map(hex),
         })
     }
 
@@ -199,6 +202,7 @@ impl Entry {
             escape: value["escape"].as_str().and_then(|sign| u8::try_from(sign.chars().next()?).ok()),
             how: text("how")?,
             at: text("at")?,
+            is_followed: value["followed"].as_bool().unwrap_or(false), // older ones do not say it
             again: hash("again"),
         })
     }

@@ -228,6 +228,7 @@ impl Import<'_> {
         name: &str,
         open: Option<OpenFile>,
     ) -> Result<(), Failure> {
+        self.rest_of_rotated(sink, name)?;
         let mut next = match open {
             Some(open) => open,
             None => OpenFile::of(self.args, &self.stated, name, source::follow(name, said(self.args))?)?,
@@ -239,6 +240,39 @@ impl Import<'_> {
             let source = source::follow_next(name, said(self.args))?;
             next = OpenFile::with(self.args, &self.stated, (name, escape), source)?;
             messages::print(&format!("{name} is another file now, and is read from its beginning"));
+        }
+    }
+
+    /// Imports what is left of the file that was at this path when it was read last, if it was
+    /// rotated since, and is beside the one that is there now. If it is not, that is said.
+    fn rest_of_rotated(&mut self, sink: &mut Sink<'_>, name: &str) -> Result<(), Failure> {
+        // What is wrong with the file is said when it is read.
+        let Ok(Looked { disk: Some(disk), known, .. }) = self.look(name, true) else { return Ok(()) };
+        let earlier = self.known.at_path(&disk.path).filter(|earlier| earlier.again == self.again);
+        let Some(earlier) = earlier.filter(|earlier| !known.is_of(earlier)).cloned() else { return Ok(()) };
+        let is_it = |beside: &String| {
+            // None that cannot be read, or that another program has removed by now.
+            self.look(beside, false).is_ok_and(
+                |looked| matches!(looked.known, Known::UpTo(entry) if entry.number == earlier.number),
+            )
+        };
+        match identity::names_beside(name, earlier.disk.inode).find(is_it) {
+            Some(rotated) => {
+                messages::print(&format!(
+                    "{name} was rotated: what is left of it is read first, from {rotated}"
+                ));
+                (self.totals.files, self.totals.is_single) = (self.totals.files + 1, false);
+                self.file(sink, &rotated, None, 0, false)
+            }
+            None if earlier.done => Ok(()), // it was read to the end that it had
+            None => {
+                let row = human::count(earlier.read + earlier.skip);
+                messages::print(&format!(
+                    "{name} was rotated, and what it was is in up to row {row} only: the rest is not beside it (name the \
+                     file that has it before this one)"
+                ));
+                Ok(())
+            }
         }
     }
 
@@ -267,6 +301,7 @@ impl Import<'_> {
         }
         self.begin_bad(name, &open.form, &rows.header());
         let entry = disk.map(|disk| self.entry((name, open.form.escape), disk, &before));
+        let entry = entry.map(|entry| Entry { is_followed: follows, ..entry });
         let changed = entry.as_ref().and_then(|entry| self.changed(entry, before.is_some()));
         self.totals.changed.extend(changed);
         self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
@@ -511,7 +546,8 @@ impl Import<'_> {
             _ => self.known.next_number(),
         };
         let before = before.clone().unwrap_or_default();
-        Entry { number, file, disk, escape, how, done: false, again: self.again, ..before }
+        let again = self.again;
+        Entry { number, file, disk, escape, how, done: false, is_followed: false, again, ..before }
     }
 
     /// What was at the path of a new file when it was imported earlier.
