@@ -235,6 +235,10 @@ pub(crate) struct ImportArgs {
     /// rows are bad otherwise, or else quotes are only doubled, which '"' says]
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) escape: Option<u8>,
+    /// Quoted fields may have lines that look like rows [default: a quote is taken for a stray one
+    /// if nine of ten lines in it have as many fields as there are columns]
+    #[arg(long)]
+    pub(crate) multiline: bool,
     /// Lines that begin with this character are no rows: '#' [default: each line is one]
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) comment: Option<u8>,
@@ -264,7 +268,8 @@ pub(crate) struct ImportArgs {
     /// Stop at the first bad row
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Stop if more than this share of the rows is bad: 1%, 0.01 [default: do not stop]
+    /// Stop if more than this share of the rows is bad: 1%, 0.01; a bad row counts as many times as
+    /// it has lines [default: do not stop]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) max_bad: Option<f64>,
     /// Count files again that are in already

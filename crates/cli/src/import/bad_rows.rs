@@ -37,6 +37,8 @@ const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"]
 pub(crate) struct BadRows {
     /// How many there were.
     pub(crate) count: u64,
+    /// How many lines behind their first ones quoted fields have taken with them.
+    lines: u64,
     /// The first of them: file, line, and what is wrong.
     pub(crate) listed: Vec<Listed>,
     /// The present file: its number, its name, and whether there are several.
@@ -129,7 +131,7 @@ impl BadRows {
 
     /// Counts a bad row.
     pub(crate) fn count(&mut self, line: u64, bad: BadRow) {
-        self.count += 1;
+        (self.count, self.lines) = (self.count + 1, self.lines + bad.lines_later);
         let (number, file, is_one_of_several) = self.file.clone();
         let at = self.listed.partition_point(|listed| (listed.number, listed.line) <= (number, line));
         let file = is_one_of_several.then_some(file);
@@ -198,10 +200,15 @@ impl BadRows {
         asides.try_for_each(|(at, aside)| aside.go_back(places.get(at)))
     }
 
+    /// How many there were, and how many lines behind their first ones they have taken with them.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.count, self.lines)
+    }
+
     /// Forgets those of the present file, before which there were so many.
-    pub(crate) fn forget_file(&mut self, count: u64, places: Places) -> Result<(), Failure> {
+    pub(crate) fn forget_file(&mut self, counts: (u64, u64), places: Places) -> Result<(), Failure> {
         let number = self.file.0;
-        self.count = count;
+        (self.count, self.lines) = counts;
         self.listed.retain(|listed| listed.number != number);
         self.go_back(places)
     }

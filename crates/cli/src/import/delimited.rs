@@ -19,8 +19,9 @@
 //! ([`Found::LeftOpen`]), and reading goes on at its beginning when there is more. A longer file
 //! decides it, once at the latest where the record is too long.
 //!
-//! Two stray quotes make a valid field of the lines between them. A field of many lines is taken,
-//! and noted.
+//! Two stray quotes make a valid field of the lines between them. If nearly all of these have as
+//! many fields as a row, they are rows, and the quote is taken for one that does not close; unless
+//! it is said that they are text. Any other field of many lines is taken, and noted.
 //!
 //! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
 //! whole fields, or doubled in one, is found at once: its fields are places in the buffer
@@ -49,6 +50,8 @@ pub(crate) enum Found {
     /// The last field of the record begins with a quote that does not close. The field is the rest
     /// of that line.
     OpenQuote,
+    /// The same of one that does, so many lines later, and the lines between are rows.
+    StrayQuote { lines: u64 },
     /// The text, which may grow, ends inside the quote with which the last field of the record
     /// begins. The field is the rest of its line, and what follows is left: there are no more.
     LeftOpen,
@@ -82,11 +85,12 @@ enum FieldEnd {
     /// The end of the record, which is there, or the end of the text.
     Record,
     /// Its quote does not close: its place, its line relative to that of the record, and whether
-    /// the text ended before that was known.
+    /// the text ended before that was known; or how many lines later it does, behind rows.
     OpenQuote {
         at: usize,
         lines: u64,
         is_undecided: bool,
+        closes: Option<u64>,
     },
     TooLong,
 }
@@ -105,6 +109,8 @@ pub(crate) struct Span {
 pub(crate) struct Records {
     reader: Box<dyn BufRead>,
     dialect: Dialect,
+    /// How many fields a row has, if that is known, and if it tells rows from text in a field.
+    width: Option<usize>,
     /// Longest record, in bytes.
     bytes_max: usize,
     /// More may follow the end of the text later.
@@ -162,6 +168,7 @@ impl Records {
         Records {
             reader,
             dialect,
+            width: None,
             bytes_max,
             may_grow: false,
             text: Vec::new(),
@@ -204,9 +211,20 @@ impl Records {
         Records { may_grow, ..self }
     }
 
+    /// The same, with rows of so many fields.
+    pub(crate) fn with_width(mut self, fields: usize) -> Records {
+        self.set_width(fields);
+        self
+    }
+
+    /// Says how many fields a row has. One field tells nothing: each line of text has it.
+    pub(crate) fn set_width(&mut self, fields: usize) {
+        self.width = (fields > 1 && !self.dialect.is_multiline).then_some(fields);
+    }
+
     /// The records of what follows so many lines, by the same delimiter.
     pub(crate) fn after(&self, lines: u64, reader: Box<dyn BufRead>) -> Records {
-        let records = Records::new(reader, self.dialect, self.bytes_max);
+        let records = Records { width: self.width, ..Records::new(reader, self.dialect, self.bytes_max) };
         Records { is_begun: true, line: lines + 1, ..records }
     }
 
@@ -367,10 +385,11 @@ impl Records {
                     self.passes_line = true;
                     return Ok(self.end_record(at, lines, Found::TooLong));
                 }
-                FieldEnd::OpenQuote { at, lines, is_undecided } => {
-                    let (end, found) = match is_undecided && self.may_grow {
-                        true => (self.text.len() - self.begin, Found::LeftOpen),
-                        false => (at + self.field.len(), Found::OpenQuote),
+                FieldEnd::OpenQuote { at, lines, is_undecided, closes } => {
+                    let (end, found) = match (is_undecided && self.may_grow, closes) {
+                        (true, _) => (self.text.len() - self.begin, Found::LeftOpen),
+                        (false, None) => (at + self.field.len(), Found::OpenQuote),
+                        (false, Some(lines)) => (at + self.field.len(), Found::StrayQuote { lines }),
                     };
                     let found = self.end_record(end, lines, found);
                     (self.record_line, self.record_lines) = (self.line, 0);
@@ -498,16 +517,40 @@ impl Records {
         if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
             self.put_line(opened_at);
             let is_undecided = !is_closed && self.is_ended;
-            return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines, is_undecided });
+            return Ok(FieldEnd::OpenQuote {
+                at: opened_at,
+                lines: opened_lines,
+                is_undecided,
+                closes: None,
+            });
         }
         let span = Span { line: self.line + opened_lines, lines: *lines - opened_lines + 1 };
-        if span.lines > FIELD_LINES_MAX {
+        if span.lines > FIELD_LINES_MAX && self.has_rows_in_field() {
+            self.put_line(opened_at);
+            let is_undecided = self.is_ended && self.begin + *at == self.text.len();
+            let closes = Some(span.lines - 1);
+            return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines, is_undecided, closes });
+        }
+        if span.lines > FIELD_LINES_MAX && !self.dialect.is_multiline {
             self.span.get_or_insert(span);
         }
         if !self.ends_field(*at)? {
             self.tear(opened_at, *at);
         }
         self.take_bare(at)
+    }
+
+    /// Whether nine of ten lines of the field that has been read have as many fields as a row: all
+    /// but its first and its last one, which have a quote.
+    fn has_rows_in_field(&self) -> bool {
+        let Some(width) = self.width else { return false };
+        let (mut rows, mut lines) = (0, 0);
+        let Some(end) = memchr::memrchr(b'\n', &self.field) else { return false };
+        for line in self.field[..end].split(|&byte| byte == b'\n').skip(1) {
+            let delimiters = memchr::memchr_iter(self.dialect.delimiter, line).count();
+            (rows, lines) = (rows + usize::from(delimiters + 1 == width), lines + 1);
+        }
+        lines > 0 && rows * 10 >= lines * 9
     }
 
     /// The field that opens at one place, and closes before another, is as it is in the text.

@@ -46,7 +46,11 @@ impl Delimited {
                         "{name} is empty: it has no line that names its columns"
                     )));
                 }
-                Found::OpenQuote | Found::LeftOpen | Found::TooLong | Found::Torn { .. } => {
+                Found::OpenQuote
+                | Found::StrayQuote { .. }
+                | Found::LeftOpen
+                | Found::TooLong
+                | Found::Torn { .. } => {
                     let line = form.records.record_line;
                     let wrong = form.wrong_record(found);
                     return Err(Failure::Refused(format!(
@@ -55,6 +59,7 @@ impl Delimited {
                 }
                 Found::Record => names_in(form.records.fields(), &mut form.notes),
             };
+            form.records.set_width(form.columns.len());
             return Ok(form);
         }
         if found == Found::End {
@@ -69,6 +74,7 @@ impl Delimited {
             }
             found = form.read_first().map_err(failed)?;
         }
+        form.records.set_width(form.columns.len());
         Ok(form)
     }
 
@@ -166,8 +172,10 @@ impl Delimited {
             Found::Torn { .. } => true,
             _ => found == Found::OpenQuote && !self.hint_of_escape().is_empty(),
         };
+            Found::StrayQuote { .. } => (self.records.len().saturating_sub(1), String::new()),
         let text = self.text_of_record().filter(|_| is_read_otherwise);
-        BadRow { is_left_open: found == Found::LeftOpen, text: text.map(<[u8]>::to_vec), ..bad }
+        let rows_later = if let Found::StrayQuote { lines } = found { lines } else { 0 };
+        BadRow { rows_later, is_left_open: found == Found::LeftOpen, text: text.map(<[u8]>::to_vec), ..bad }
     }
 
     /// Why a field is bad that has text behind its closing quote.
@@ -263,7 +271,7 @@ pub(crate) fn dialect_of(
     let with = |escape| {
         let (delimiter, rival) =
             delimiter.map_or_else(|| delimiter_in(head, quote, escape), |stated| (stated, None));
-        (Dialect { delimiter, quote, escape, comment }, rival)
+        (Dialect { delimiter, quote, escape, comment, is_multiline: false }, rival)
     };
     let (dialect, rival) = match escape {
         Escape::Is(escape) => with(escape),

@@ -25,13 +25,15 @@ pub(crate) struct Dialect {
     pub(crate) escape: Option<u8>,
     /// Lines that begin with it, where a record would, are passed over.
     pub(crate) comment: Option<u8>,
+    /// The lines of a quoted field are its text, also where they look like rows.
+    pub(crate) is_multiline: bool,
 }
 
 impl Dialect {
     /// Fields between these, in the usual quotes.
     #[cfg(test)]
     pub(crate) fn of(delimiter: u8) -> Dialect {
-        Dialect { delimiter, quote: Some(USUAL_QUOTE), escape: None, comment: None }
+        Dialect { delimiter, quote: Some(USUAL_QUOTE), escape: None, comment: None, is_multiline: false }
     }
 
     /// Whether this byte ends a field that is in no quotes.

@@ -337,9 +337,12 @@ impl Opened<'_, '_, '_> {
 
     /// Refuses rows of which too many are bad, or that do not have what is asked for.
     fn check(&self, gathered: &Gathered) -> Result<(), Failure> {
-        let bad: u64 = gathered.files.iter().map(|of_file| of_file.bad.len() as u64).sum();
+        let rows = || gathered.files.iter().flat_map(|of_file| &of_file.bad);
         let read: u64 = gathered.files.iter().map(|of_file| of_file.read).sum();
-        self.import.check_share_of(self.import.bad.count + bad, self.import.totals.read + read)?;
+        let (bad, lines) = self.import.bad.counts();
+        let lines = lines + rows().map(|(_, _, bad)| bad.lines_later).sum::<u64>();
+        let bad = bad + rows().count() as u64;
+        self.import.check_share_of(bad + lines, self.import.totals.read + read + lines)?;
         match self.missing(gathered) {
             Some((_, missing)) => Err(Import::nothing_imported(&missing)),
             None => Ok(()),

@@ -179,7 +179,8 @@ pub(crate) fn begin_of(head: &[u8]) -> Option<(Form, Vec<String>)> {
     let form = Form::of_head(head)?;
     let (true, Some(delimiter)) = (form.header, form.delimiter) else { return Some((form, Vec::new())) };
     let rest = &head[head.iter().position(|&byte| byte == b'\n')? + 1..];
-    let dialect = Dialect { delimiter, quote: form.quote, escape: form.escape, comment: None };
+    let dialect =
+        Dialect { delimiter, quote: form.quote, escape: form.escape, comment: None, is_multiline: false };
     let columns = header::first_records(rest, dialect).next()?;
     Some((form, columns))
 }

@@ -96,6 +96,7 @@ impl OpenFile {
             quote,
             escape,
             comment: args.comment,
+            is_multiline: args.multiline,
             header: match args.header || args.no_header {
                 true => Some(args.header),
                 false => kept.as_ref().map(|kept| kept.header),
@@ -306,7 +307,7 @@ impl Import<'_> {
         self.totals.changed.extend(changed);
         self.totals.went_on.extend(before.map(|entry| Entry { file: name.to_owned(), ..entry }));
         sink.begin_file(entry);
-        let before = (self.totals.read, self.totals.empty, self.totals.unwanted, self.bad.count);
+        let before = (self.totals.read, self.totals.empty, self.totals.unwanted, self.bad.counts());
         let place = self.bad.place();
         self.totals.files_read += 1;
         let bytes_read = open.bytes_read;
@@ -745,7 +746,8 @@ impl Import<'_> {
 
     /// Stops if too large a share of the rows is bad.
     fn check_share(&self) -> Result<(), Failure> {
-        self.check_share_of(self.bad.count, self.totals.read)
+        let (bad, lines) = self.bad.counts();
+        self.check_share_of(bad + lines, self.totals.read + lines)
     }
 
     pub(crate) fn check_share_of(&self, bad: u64, read: u64) -> Result<(), Failure> {

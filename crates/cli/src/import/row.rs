@@ -39,6 +39,9 @@ pub(crate) struct BadRow {
     pub(crate) reason: String,
     /// How many lines later it ends, if a quoted field has taken it there.
     pub(crate) lines_later: u64,
+    /// How many lines later the quote of it closes that was taken for a stray one, since the lines
+    /// between are rows.
+    pub(crate) rows_later: u64,
     /// The file, which may grow, ends inside a quote of it.
     pub(crate) is_left_open: bool,
     /// The row as it is in the file, where its fields do not say that.
@@ -53,6 +56,7 @@ impl BadRow {
             is_computed: false,
             reason: reason.into(),
             lines_later: 0,
+            rows_later: 0,
             is_left_open: false,
             text: None,
         }
@@ -83,8 +87,15 @@ impl BadRow {
     /// The same, where the line is known on which it begins.
     pub(crate) fn on_line(mut self, line: u64) -> BadRow {
         if self.lines_later > 0 {
-            let last = line + std::mem::take(&mut self.lines_later);
+            let last = line + self.lines_later;
             self.reason.push_str(&format!("; a quoted field takes it to line {last}"));
+        }
+        if self.rows_later > 0 {
+            let last = line + self.rows_later;
+            self.reason.push_str(&format!(
+                "a quote opens here and does not close before line {last}, and the lines between are rows: it is \
+                 taken for a stray one (if they are text: --multiline)"
+            ));
         }
         self
     }

@@ -96,6 +96,8 @@ pub(crate) struct How<'a> {
     pub(crate) escape: Escape,
     /// Lines that begin with it are passed over.
     pub(crate) comment: Option<u8>,
+    /// The lines of a quoted field are text, also where they look like rows.
+    pub(crate) is_multiline: bool,
     /// Whether the first line names the columns, if that is stated.
     pub(crate) header: Option<bool>,
     /// The columns of words between spaces, if they are known.
@@ -161,6 +163,7 @@ impl Rows {
         };
         let (around, head) = ((how.quote, how.comment), source.head()?);
         let dialect = dialect_of(&head, (delimiter, escape), around, &mut notes);
+        let dialect = Dialect { is_multiline: how.is_multiline, ..dialect };
         let header = Header::of(how, &mut source, dialect, &mut notes)?;
         let begin = Begin::of(&source.head()?);
         let Source { reader, name, may_grow, .. } = source;
@@ -614,7 +617,8 @@ impl Template {
         let mut form = match &self.form {
             TemplateForm::Delimited { dialect, columns } => Form::Delimited(Delimited {
                 records: Records::of_text(text, is_last, *dialect, ROW_BYTES_MAX)
-                    .that_may_grow(self.may_grow),
+                    .that_may_grow(self.may_grow)
+                    .with_width(columns.len()),
                 columns: columns.clone(),
                 pending: VecDeque::new(),
                 is_pending: false,

@@ -72,6 +72,29 @@ fn lines_that_begin_with_a_sign_are_passed_over() {
 }
 
 #[test]
+fn a_quote_around_rows_is_a_stray_one() {
+    let read_with = |text: &str, is_multiline: bool, bytes: usize| {
+        let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
+        let dialect = Dialect { is_multiline, ..Dialect::of(b',') };
+        let reader = Box::new(BufReader::with_capacity(64, hesitant));
+        told_by(Records::new(reader, dialect, 1 << 20).with_width(2))
+    };
+    let rows = "a,\"1\nb,1\nc,1\nd,1\ne,1\"\nf,1\n";
+    let stray = (1, Found::StrayQuote { lines: 4 }, vec!["a".to_owned(), "\"1".to_owned()]);
+    let text = "a,\"1\nb,1\nc 1\nd,1\ne,1\"\nf,1\n";
+    for bytes in [1, 7, 64] {
+        let read = read_with(rows, false, bytes);
+        assert_eq!(read[0], stray);
+        assert_eq!(read[1..3], [row(2, &["b", "1"]), row(3, &["c", "1"])]);
+        assert_eq!(read[4..], [row(5, &["e", "1\""]), row(6, &["f", "1"])]);
+        assert_eq!(read_with(rows, true, bytes)[0], row(1, &["a", "1\nb,1\nc,1\nd,1\ne,1"]));
+        assert_eq!(read_with(text, false, bytes)[0], row(1, &["a", "1\nb,1\nc 1\nd,1\ne,1"]));
+        let few = "a,\"1\nb,1\nc,1\nd,1\"\nf,1\n";
+        assert_eq!(read_with(few, false, bytes).len(), 2, "{few}");
+    }
+}
+
+#[test]
 fn quotes_may_be_others_or_none() {
     let text = "'a,b','it''s',\"x\"\n\"y,'z\n',\"\n";
     let read_with = |quote: Option<u8>, bytes: usize| {

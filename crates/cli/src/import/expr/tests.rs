@@ -54,6 +54,7 @@ fn of_row(expr: &mut Expr, lines: &str, format: InputFormat) -> String {
         delimiter: None,
         quote: None,
         escape: Escape::Is(None),
+        is_multiline: false,
         comment: None,
         header: Some(true),
         words: None,

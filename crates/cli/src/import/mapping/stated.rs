@@ -136,6 +136,9 @@ impl Stated {
             how.push_str(&format!(" --escape '{}'", char::from(sign)));
         }
         if let Some(comment) = args.comment {
+        if args.multiline {
+            how.push_str(" --multiline");
+        }
             how.push_str(&format!(" --comment '{}'", char::from(comment)));
         }
         if args.value_json {

@@ -27,6 +27,7 @@ fn of(reader: impl BufRead + 'static, format: InputFormat, header: bool) -> Resu
         delimiter: None,
         quote: Some(b'"'),
         escape: Escape::Find,
+        is_multiline: false,
         comment: None,
         header: Some(header),
         words: None,
