@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!   2013-01-01T05:15:00Z   2013-01-01T05:15:00.5-05:00   2013-01-01 05:15   2013-01-01   20130101     ISO 8601
+//!   2013-01-01 05:15:00 -0500   2013-01-01 05:15:00 UTC                                              git, Ruby
 //!   10/Oct/2000:13:55:36 -0700                                                                       access logs
 //!   Tue, 15 Nov 1994 08:12:31 GMT                                                                    RFC 2822
+//!   Tue Jan 1 05:15:00 2013 -0500   Tue Jan  1 05:15:00 2013   Tue Jan  1 05:15:00 UTC 2013          git, C, `date`
 //!   Oct 11 22:14:15                                                      syslog: the last such time
 //!   1357016400   1357016400.25   1357016400000                        seconds, milli-, micro- or nanoseconds since 1970
 //! ```
@@ -64,7 +66,13 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     }
     if bytes.first().is_some_and(u8::is_ascii_alphabetic) {
         let whole = jiff::fmt::rfc2822::parse(text).map(|at| at.timestamp());
-        return whole.or_else(|_| without_year(text, zone));
+        return whole.or_else(|_| match text.len() {
+            0..=SYSLOG_LEN_MAX => without_year(text, zone),
+            _ => with_year_last(text, zone),
+        });
+    }
+    if let Some(joined) = with_offset_joined(text) {
+        return joined.parse().map_err(|_| NoTime::Unlike);
     }
     let has_offset = text.ends_with(['Z', 'z']) || text.get(10..).is_some_and(|end| end.contains(['+', '-']));
     match has_offset {
@@ -144,7 +152,39 @@ fn typed(text: &str, zone: &TimeZone) -> Option<i64> {
     }
 }
 
-/// A time of syslog: it is the last such one, at most a day ahead.
+/// How long a time of syslog is at most.
+const SYSLOG_LEN_MAX: usize = 15;
+
+/// Every leap year has another one at most so many years before it.
+const LEAP_YEARS_APART_MAX: i16 = 8;
+
+/// A time of ISO 8601 with blanks before its offset, without them.
+fn with_offset_joined(text: &str) -> Option<String> {
+    let (time, offset) = text.rsplit_once(' ')?;
+    let offset = match offset {
+        "UTC" | "GMT" | "Z" => "Z",
+        offset if offset.starts_with(['+', '-']) => offset,
+        _ => return None,
+    };
+    Some(format!("{}{offset}", time.trim_end()))
+}
+
+/// A time as C, `date` and git write it, with the year behind it.
+fn with_year_last(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
+    const FORMS: [&str; 2] = ["%a %b %d %H:%M:%S %Y %z", "%a %b %d %H:%M:%S %Y"];
+    const IN_UTC: [&str; 2] = ["%a %b %d %H:%M:%S UTC %Y", "%a %b %d %H:%M:%S GMT %Y"];
+    let utc = TimeZone::UTC;
+    let of_zone = FORMS.iter().map(|form| (*form, zone));
+    let mut forms = of_zone.chain(IN_UTC.iter().map(|form| (*form, &utc)));
+    let read = forms.find_map(|(form, zone)| match named(text, form, zone) {
+        Err(NoTime::Unlike) => None,
+        read => Some(read),
+    });
+    read.unwrap_or(Err(NoTime::Unlike))
+}
+
+/// A time of syslog: it is the last such one, at most a day ahead. That of a leap day is some years
+/// ago.
 fn without_year(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     let now = Timestamp::now();
     let year = now.to_zoned(zone.clone()).year();
@@ -152,7 +192,11 @@ fn without_year(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
     let soon = now.as_second() + 86_400;
     match of_year(year) {
         Ok(at) | Err(NoTime::Unclear(at, _)) if at.as_second() >= soon => of_year(year - 1),
-        Err(NoTime::Unlike) => of_year(year - 1),
+        Err(NoTime::Unlike) => {
+            let years = if text.starts_with("Feb 29") { LEAP_YEARS_APART_MAX } else { 1 };
+            let mut earlier = (1..=years).map(|ago| of_year(year - ago));
+            earlier.find(|read| *read != Err(NoTime::Unlike)).unwrap_or(Err(NoTime::Unlike))
+        }
         read => read,
     }
 }

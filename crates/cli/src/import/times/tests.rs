@@ -16,6 +16,14 @@ fn times_are_read_in_the_forms_that_are_common() {
         ("2013-01-01", "2013-01-01T00:00:00Z"),
         ("10/Oct/2000:13:55:36 -0700", "2000-10-10T20:55:36Z"),
         ("Tue, 15 Nov 1994 08:12:31 GMT", "1994-11-15T08:12:31Z"),
+        ("2013-01-01 05:15:00 +0000", "2013-01-01T05:15:00Z"),
+        ("2013-01-01 05:15:00  -0500", "2013-01-01T10:15:00Z"),
+        ("2013-01-01 05:15:00.5 UTC", "2013-01-01T05:15:00.5Z"),
+        ("Tue Jan 1 05:15:00 2013 -0500", "2013-01-01T10:15:00Z"),
+        ("Tue Jan  1 05:15:00 2013", "2013-01-01T05:15:00Z"),
+        ("Tue Jan  1 05:15:00 UTC 2013", "2013-01-01T05:15:00Z"),
+        ("Wed Jan  1 05:15:00 2013", "no time"),
+        ("2013-01-01 -0500", "no time"),
         ("1357016400", "2013-01-01T05:00:00Z"),
         ("1357016400.25", "2013-01-01T05:00:00.25Z"),
         ("1357016400000", "2013-01-01T05:00:00Z"),
@@ -28,6 +36,16 @@ fn times_are_read_in_the_forms_that_are_common() {
     ] {
         assert_eq!(cut_in(text, Unit::Time, "UTC"), time, "{text}");
     }
+}
+
+#[test]
+fn a_leap_day_of_syslog_is_the_last_one() {
+    let read = cut_in("Feb 29 10:00:00", Unit::Time, "UTC");
+    let year: i16 = read[..4].parse().unwrap();
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    assert_eq!(&read[4..], "-02-29T10:00:00Z");
+    assert!(now.year() - 8 <= year && year <= now.year(), "{read}");
+    assert_eq!(cut_in("Feb 30 10:00:00", Unit::Time, "UTC"), "no time");
 }
 
 #[test]
