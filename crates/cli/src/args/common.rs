@@ -55,6 +55,8 @@ pub(crate) enum InputFormat {
     Common,
     /// An access log with referer and agent, too
     Combined,
+    /// An access log with vhost and port before each line, as of vhost_combined
+    Vhost,
     /// Lines of syslog: time host program pid message
     Syslog,
     /// name=value on each line

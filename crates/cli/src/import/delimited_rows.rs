@@ -122,7 +122,11 @@ impl Delimited {
             }
             Found::Record => {
                 let wanted = human::plural(wanted as u64, "field");
-                let reason = format!("expected {wanted}, found {has}{}", self.hint_of_escape());
+                let hint = match self.hint_of_escape() {
+                    hint if hint.is_empty() => self.hint_of_quote().to_owned(),
+                    hint => hint,
+                };
+                let reason = format!("expected {wanted}, found {has}{hint}");
                 Next::Bad(BadRow { lines_later: lines, ..BadRow::whole(reason) })
             }
             wrong @ Found::Torn { .. } => {
@@ -151,6 +155,16 @@ impl Delimited {
         if is_there { hint_to_escape() } else { String::new() }
     }
 
+    /// Where a field begins with a single quote, and one ends so: what to do if these are quotes.
+    fn hint_of_quote(&self) -> &'static str {
+        let sign = [SINGLE_QUOTE];
+        let fields = || self.records.fields().map(<[u8]>::trim_ascii);
+        let has =
+            fields().any(|field| field.starts_with(&sign)) && fields().any(|field| field.ends_with(&sign));
+        let is_none = self.records.dialect().quote.is_some_and(|quote| quote != SINGLE_QUOTE);
+        if has && is_none { " (if ' is around fields: --quote \"'\")" } else { "" }
+    }
+
     /// What is wrong with a record that ended before its end, or has text behind a quote.
     fn wrong_record(&self, found: Found) -> BadRow {
         if found == Found::TooLong {
@@ -158,6 +172,7 @@ impl Delimited {
         }
         let (field, reason) = match found {
             Found::Torn { field, is_escaped } => (field, self.reason_of_torn(is_escaped)),
+            Found::StrayQuote { .. } => (self.records.len().saturating_sub(1), String::new()),
             _ => {
                 let reason = format!("a quote opens here and does not close{}", self.hint_of_escape());
                 (self.records.len().saturating_sub(1), reason)
@@ -172,7 +187,6 @@ impl Delimited {
             Found::Torn { .. } => true,
             _ => found == Found::OpenQuote && !self.hint_of_escape().is_empty(),
         };
-            Found::StrayQuote { .. } => (self.records.len().saturating_sub(1), String::new()),
         let text = self.text_of_record().filter(|_| is_read_otherwise);
         let rows_later = if let Found::StrayQuote { lines } = found { lines } else { 0 };
         BadRow { rows_later, is_left_open: found == Found::LeftOpen, text: text.map(<[u8]>::to_vec), ..bad }
@@ -192,6 +206,25 @@ impl Delimited {
         };
         format!("text follows the quote that closes the field{hint}")
     }
+}
+
+/// What some programs have around fields; it is text unless that is said.
+const SINGLE_QUOTE: u8 = b'\'';
+
+/// What is said where a column has single quotes around each field in the first rows.
+fn note_of_single_quotes(head: &[u8], dialect: Dialect) -> Option<String> {
+    if dialect.quote.is_none_or(|quote| quote == SINGLE_QUOTE) {
+        return None;
+    }
+    let whole = &head[..memchr::memrchr(b'\n', head)?];
+    let lines = whole.split(|&byte| byte == b'\n').skip(1).take(LINES_FIRST).collect::<Vec<_>>();
+    let is_quoted = |field: &[u8]| {
+        let field = field.trim_ascii();
+        field.len() > 1 && field.first() == Some(&SINGLE_QUOTE) && field.last() == Some(&SINGLE_QUOTE)
+    };
+    let has_quoted = |line: &&[u8]| line.split(|&byte| byte == dialect.delimiter).any(is_quoted);
+    let is_so = !lines.is_empty() && lines.iter().all(has_quoted);
+    is_so.then(|| "' around fields is taken for text (if it is a quote: --quote \"'\")".to_owned())
 }
 
 /// A sign, in a message.
@@ -231,6 +264,13 @@ pub(crate) fn names_in<'a>(fields: impl Iterator<Item = &'a [u8]>, notes: &mut V
     names
 }
 
+/// Whether the first field of a header is no name, but how a line of a log begins: with a bracket,
+/// or a time, or it is all of a line that has several words.
+fn is_no_name(first: &str, columns: usize) -> bool {
+    let is_date = first.len() > 10 && first.as_bytes()[..4].iter().all(u8::is_ascii_digit);
+    first.starts_with('[') || is_date || columns == 1 && first.split_whitespace().count() > 2
+}
+
 /// What is said of a delimiter that was found out, if it is no comma, or if another one makes as
 /// many fields.
 fn note_of_delimiter(found: u8, rival: Option<u8>) -> Option<String> {
@@ -256,7 +296,17 @@ pub(crate) fn slot_of(columns: &[String], column: &str, source_name: &str) -> Re
     columns.iter().position(|known| known == column).map(Slot).ok_or_else(|| {
         let known: Vec<&str> = columns.iter().map(String::as_str).collect();
         let hint = human::suggestion(column, &known);
-        Failure::Usage(format!("{source_name} has no column `{column}` ({hint})"))
+        let advice = match columns {
+            [first, ..] if first.starts_with("sep=") && first.len() <= 5 => {
+                format!("its first line is none of its rows: tail -n +2 {source_name} | folddb import … -")
+            }
+            [first, ..] if is_no_name(first, columns.len()) => {
+                "if it is a log of another form: --regex PATTERN, whose named groups are the columns"
+                    .to_owned()
+            }
+            _ => return Failure::Usage(format!("{source_name} has no column `{column}` ({hint})")),
+        };
+        Failure::Usage(format!("{source_name} has no column `{column}` ({hint}); {advice}"))
     })
 }
 
@@ -281,6 +331,7 @@ pub(crate) fn dialect_of(
         }
         Escape::Find => with(None),
     };
+    notes.extend(note_of_single_quotes(without_mark(head), dialect));
     if delimiter.is_none() {
         notes.extend(note_of_delimiter(dialect.delimiter, rival));
     }

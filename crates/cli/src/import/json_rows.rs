@@ -33,6 +33,8 @@ pub(crate) struct Unseen {
     /// How many rows lacked each column, even if others had it.
     pub(crate) lacking: Vec<u64>,
     pub(crate) rows: u64,
+    /// A field that was a list of objects.
+    pub(crate) list: Option<String>,
 }
 
 impl Unseen {
@@ -48,6 +50,7 @@ impl Unseen {
         if self.slots.is_empty() {
             return self.names.clear();
         }
+        self.list = self.list.take().or_else(|| other.list.clone());
         for name in &other.names {
             if self.names.len() < UNSEEN_NAMES_MAX && !self.names.contains(name) {
                 self.names.push(name.clone());
@@ -69,12 +72,20 @@ impl Unseen {
         if self.slots.is_empty() {
             return self.names.clear();
         }
-        for (name, _) in object {
+        for (name, value) in object {
+            if self.list.is_none() && has_objects(value) {
+                self.list = Some(name.clone());
+            }
             if self.names.len() < UNSEEN_NAMES_MAX && !self.names.contains(name) {
                 self.names.push(name.clone());
             }
         }
     }
+}
+
+/// Whether a value is a list of objects.
+fn has_objects(value: &Datum) -> bool {
+    matches!(value, Datum::List(items) if matches!(items.first(), Some(Datum::Map(_))))
 }
 
 impl Ndjson {
@@ -113,7 +124,9 @@ impl Ndjson {
         };
         if self.is_logfmt {
             let Some(object) = logfmt(text) else {
-                return Ok(Next::Bad(BadRow::whole("expected name=value, with quotes that close")));
+                return Ok(Next::Bad(BadRow::whole(
+                    "expected name=value, without blanks around =, and with quotes that close",
+                )));
             };
             self.unseen.see(&self.columns, &object);
             self.object = object;
@@ -137,6 +150,9 @@ fn logfmt(text: &str) -> Option<Vec<(String, Datum)>> {
     let (mut rest, mut has_value) = (text.trim_start(), false);
     while !rest.is_empty() {
         let end = rest.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(rest.len());
+        if end == 0 {
+            return None; // a blank is before the sign
+        }
         let name = rest[..end].to_owned();
         rest = &rest[end..];
         let mut value = "true".to_owned();

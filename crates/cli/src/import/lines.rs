@@ -11,14 +11,22 @@ use crate::import::line_reader::LineReader;
 use crate::import::spaced::{self, Words};
 use crate::interrupt;
 
-/// The lines of access logs: of Apache and nginx, in the common and the combined form.
-const COMMON: &str = r#"^(?<host>\S+) (?<ident>\S+) (?<user>.*?) \[(?<time>[^\]]+)\] "(?:(?<method>[A-Z]+) (?<path>\S+)(?: (?<protocol>[^"\s]+))?|(?<request>(?:[^"\\]|\\.)*))" (?<status>\d{3}|-) (?<bytes>\d+|-)"#;
-const REST_OF_COMBINED: &str = r#" "(?<referer>(?:[^"\\]|\\.)*)" "(?<agent>(?:[^"\\]|\\.)*)""#;
+/// The lines of access logs: of Apache and nginx, in the common and the combined form. A user may
+/// have blanks, but is no dash before one: that is a line with another word before it.
+const CLIENT: &str = r"(?<host>\S+) (?<ident>\S+) (?<user>-|(?:[^\s-]|-\S).*?|)";
+const REQUEST: &str = r#" \[(?<time>[^\]]+)\] "(?:(?<method>[A-Z]+) (?<path>\S+)(?: (?<protocol>[^"\s]+))?|(?<request>(?:[^"\\]|\\.)*))" (?<status>\d{3}|-) (?<bytes>\d+|-)"#;
+const REFERER_AND_AGENT: &str = r#" "(?<referer>(?:[^"\\]|\\.)*)" "(?<agent>(?:[^"\\]|\\.)*)""#;
+
+/// The same behind the host that was asked for: `vhost_combined`. Who asks has no ident there,
+/// since a user with blanks would look alike.
+const VHOST: &str = r"(?<vhost>[^\s:]+|\[[^\]\s]*\])(?::(?<port>\d+))? (?<host>\S+) (?<ident>-) (?<user>-|(?:[^\s-]|-\S).*?|)";
 
 /// The lines of syslog, as of RFC 3164 (and what journald and rsyslog write), and of RFC 5424.
-const SYSLOG: [&str; 2] = [
+const SYSLOG: [&str; 3] = [
     r"^(?:<(?<priority>\d+)>)?1 (?<time>\S+) (?<host>\S+) (?<program>\S+) (?<pid>\S+) (?<id>\S+) (?<data>-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: (?<message>.*))?$",
     r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<program>[^:\[\s]+)(?:\[(?<pid>\d+)\])?: ?(?<message>.*)$",
+    // What the daemon itself says: of a line that came again, and that it is alive.
+    r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<message>-- MARK --|(?:--- )?last message repeated \d+ times?(?: ---)?)\s*$",
 ];
 
 /// What a line looks like: the first pattern that fits takes it apart. Those of access logs are
@@ -36,15 +44,26 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Access logs in the common form.
     pub(crate) fn common() -> Pattern {
-        static MADE: LazyLock<Pattern> =
-            LazyLock::new(|| Pattern::of("a line of an access log (common)", &[COMMON.to_owned()], true));
+        static MADE: LazyLock<Pattern> = LazyLock::new(|| {
+            Pattern::of("a line of an access log (common)", &[format!("^{CLIENT}{REQUEST}")], true)
+        });
         MADE.clone()
     }
 
     /// Access logs in the combined form.
     pub(crate) fn combined() -> Pattern {
         static MADE: LazyLock<Pattern> = LazyLock::new(|| {
-            Pattern::of("a line of an access log (combined)", &[COMMON.to_owned() + REST_OF_COMBINED], true)
+            let pattern = format!("^{CLIENT}{REQUEST}{REFERER_AND_AGENT}");
+            Pattern::of("a line of an access log (combined)", &[pattern], true)
+        });
+        MADE.clone()
+    }
+
+    /// Access logs of several hosts, each line behind the one that was asked for.
+    pub(crate) fn vhost() -> Pattern {
+        static MADE: LazyLock<Pattern> = LazyLock::new(|| {
+            let pattern = format!("^{VHOST}{REQUEST}(?:{REFERER_AND_AGENT})?");
+            Pattern::of("a line of an access log (vhost)", &[pattern], true)
         });
         MADE.clone()
     }

@@ -182,6 +182,7 @@ impl Rows {
             }
             (None, InputFormat::Common) => lines(reader, Pattern::common()),
             (None, InputFormat::Combined) => lines(reader, Pattern::combined()),
+            (None, InputFormat::Vhost) => lines(reader, Pattern::vhost()),
             (None, InputFormat::Syslog) => lines(reader, Pattern::syslog()),
             (None, InputFormat::Spaces) => {
                 let words = Words { names: Vec::new(), passes_totals: begin.is_listing };
@@ -488,12 +489,21 @@ impl Rows {
         let missing = unseen.slots.iter().map(|&slot| &form.columns[slot]).filter(|name| !but.contains(name));
         let names: Vec<&str> = unseen.names.iter().map(String::as_str).collect();
         let told: Vec<String> =
-            missing.map(|name| format!("`{name}` ({})", human::suggestion(name, &names))).collect();
+            missing.map(|name| format!("`{name}` ({})", hint_of_field(name, &names))).collect();
         if told.is_empty() || unseen.rows == 0 {
             return None;
         }
         let rows = human::plural(unseen.rows, "row");
-        Some(format!("none of the {rows} of {} has a field {}", self.source_name, told.join(", ")))
+        let advice = match (&unseen.list, unseen.rows) {
+            (Some(list), 1) => {
+                format!(
+                    "; if the list `{list}` has the rows: jq -c '.{list}[]' {} | folddb import … -",
+                    self.source_name
+                )
+            }
+            _ => String::new(),
+        };
+        Some(format!("none of the {rows} of {} has a field {}{advice}", self.source_name, told.join(", ")))
     }
 
     /// How many lines of JSON lacked each requested field, except some, that others had.
@@ -544,6 +554,18 @@ impl Rows {
             Form::Delimited(form) => form.records.fields().map(<[u8]>::to_vec).collect(),
             Form::Ndjson(Ndjson { lines, .. }) | Form::Lines(Lines { lines, .. }) => vec![lines.text.clone()],
         }
+    }
+}
+
+/// What is said of a field of JSON that no row has: which one may be meant.
+fn hint_of_field(name: &str, known: &[&str]) -> String {
+    let steps: Vec<&str> = name.trim_start_matches('.').split('.').collect();
+    match &steps[..] {
+        [first, _, ..] if known.contains(first) => {
+            format!("a field inside of another is named by its path: /{}", steps.join("/"))
+        }
+        [first] if name.starts_with('.') && known.contains(first) => format!("did you mean `{first}`?"),
+        _ => human::suggestion(name, known),
     }
 }
 

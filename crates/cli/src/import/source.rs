@@ -406,6 +406,7 @@ pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat,
             Ok(match line.as_str() {
                 line if Pattern::combined().fits(line) => InputFormat::Combined,
                 line if Pattern::common().fits(line) => InputFormat::Common,
+                line if Pattern::vhost().fits(line) => InputFormat::Vhost,
                 line if Pattern::syslog().fits(line) => InputFormat::Syslog,
                 line if Pattern::logfmt().fits(line) => InputFormat::Logfmt,
                 _ if Begin::of(&source.head()?).is_spaced() => InputFormat::Spaces,
@@ -464,9 +465,12 @@ impl Source {
 
 /// The data of a pipe, read by its own thread. If nothing arrives for [`PATIENCE`], a read fails
 /// with `WouldBlock` and may be retried, so that the reader can do something else in between.
+///
+/// What is read first has a whole line, by which the form of rows is found.
 struct Pipe {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,
+    is_begun: bool,
 }
 
 impl Pipe {
@@ -489,21 +493,46 @@ impl Pipe {
                 }
             }
         });
-        Pipe { chunks, chunk: Cursor::default() }
+        Pipe { chunks, chunk: Cursor::default(), is_begun: false }
+    }
+
+    /// Adds a chunk to those that do not tell yet what the rows are.
+    fn begin(&mut self, chunk: Vec<u8>) {
+        let is_last = chunk.is_empty();
+        self.chunk.get_mut().extend(chunk);
+        self.is_begun = is_last || tells_form(self.chunk.get_ref());
     }
 }
 
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.chunk.position() == self.chunk.get_ref().len() as u64 {
-            self.chunk = match self.chunks.recv_timeout(PATIENCE) {
-                Ok(chunk) => Cursor::new(chunk?),
+        while !self.is_begun || self.chunk.position() == self.chunk.get_ref().len() as u64 {
+            match self.chunks.recv_timeout(PATIENCE) {
+                Ok(chunk) if !self.is_begun => self.begin(chunk?),
+                Ok(chunk) => self.chunk = Cursor::new(chunk?),
                 Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(RecvTimeoutError::Disconnected) => return Ok(0),
-            };
+                Err(RecvTimeoutError::Disconnected) if self.is_begun => return Ok(0),
+                Err(RecvTimeoutError::Disconnected) => self.is_begun = true,
+            }
+            if self.chunk.get_ref().is_empty() && self.is_begun {
+                return Ok(0);
+            }
         }
         self.chunk.read(buffer)
     }
+}
+
+/// Whether the first bytes of a pipe say what its rows are: they are packed, or have a whole line,
+/// or the beginning of an object or of an array of JSON.
+fn tells_form(head: &[u8]) -> bool {
+    let text = without_mark(head).trim_ascii_start();
+    let in_array = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    let is_line = |text: &[u8]| text.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+    let is_told = match in_array {
+        Some(rest) => rest.starts_with(b"{") || is_line(rest),
+        None => text.starts_with(b"{") || is_line(text),
+    };
+    is_told || unpack::is_packed(head) || head.len() >= CHUNK_BYTES
 }
 
 struct Counted {

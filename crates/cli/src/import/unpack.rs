@@ -84,11 +84,22 @@ pub(crate) fn other_text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     } else if first == b"{" || is_object_on_lines(text, first) {
         let advice = "make a line of each row: jq -c '.ROWS[]' FILE | folddb import … -; or, of several objects, jq -c . FILE";
         Some(("an object of JSON on many lines", advice))
+    } else if is_array_of_lists(text) {
+        let advice = "make an object of each list: jq -c '.[] | {a: .[0], b: .[1]}' FILE | folddb import … -";
+        Some(("an array of lists of JSON", advice))
     } else if near.contains(&0) && !std::str::from_utf8(near).map_or_else(is_cut, |_| true) {
         Some(("a file of another kind", "its bytes are no text; convert it to CSV or to lines of JSON"))
     } else {
         None
     }
+}
+
+/// Whether a text begins as an array of lists of JSON does, and as no log that has brackets.
+fn is_array_of_lists(text: &[u8]) -> bool {
+    let inner = text.strip_prefix(b"[").and_then(|rest| rest.trim_ascii_start().strip_prefix(b"["));
+    inner
+        .and_then(|rest| rest.trim_ascii_start().first())
+        .is_some_and(|byte| b"\"-0123456789[".contains(byte))
 }
 
 /// Whether the first line of a text is the beginning of an object of JSON that goes on in the next

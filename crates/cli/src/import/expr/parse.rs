@@ -229,7 +229,11 @@ impl Reader<'_> {
             }
             Word::Sign(sign) => {
                 self.at -= 1;
-                return Err(format!("expected a value, found `{sign}`"));
+                let hint = match sign {
+                    "/" => " (a field inside of another is written in backquotes: `/user/id`)",
+                    _ => "",
+                };
+                return Err(format!("expected a value, found `{sign}`{hint}"));
             }
             Word::Name(name) => return self.named(name),
         })

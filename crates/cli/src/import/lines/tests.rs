@@ -50,6 +50,34 @@ fn lines_of_syslog_are_taken_apart_in_both_forms() {
 }
 
 #[test]
+fn what_syslogd_says_itself_has_no_program() {
+    let text = "Oct 11 22:14:15 pi last message repeated 2 times\nOct 11 22:34:15 pi -- MARK --\n\
+                Oct 11 22:34:15 pi nothing more\n";
+    let found = read(Pattern::syslog(), text);
+    assert_eq!(found[0], "time=Oct 11 22:14:15 host=pi message=last message repeated 2 times");
+    assert_eq!(found[1], "time=Oct 11 22:34:15 host=pi message=-- MARK --");
+    assert_eq!(found[2], "line 3: it is not a line of syslog");
+}
+
+#[test]
+fn lines_of_several_hosts_have_a_form_of_their_own() {
+    let of_host =
+        "shop.example:443 10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5 \"-\" \"x\"";
+    let short = "[::1]:80 10.0.0.1 - John Smith [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5";
+    let plain = "10.0.0.1 - John Smith [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5 \"-\" \"x\"";
+    for (line, [combined, common, vhost]) in
+        [(of_host, [false, false, true]), (short, [false, false, true]), (plain, [true, true, false])]
+    {
+        assert_eq!(Pattern::combined().fits(line), combined, "{line}");
+        assert_eq!(Pattern::common().fits(line), common, "{line}");
+        assert_eq!(Pattern::vhost().fits(line), vhost, "{line}");
+    }
+    let found = read(Pattern::vhost(), &format!("{of_host}\n{short}\n"));
+    assert!(found[0].starts_with("vhost=shop.example port=443 host=10.0.0.1 time="), "{found:?}");
+    assert!(found[1].starts_with("vhost=[::1] port=80 host=10.0.0.1 user=John Smith time="), "{found:?}");
+}
+
+#[test]
 fn words_are_taken_apart_and_the_last_is_the_rest() {
     let names = ["mode", "size", "name"].map(str::to_owned).to_vec();
     let found =

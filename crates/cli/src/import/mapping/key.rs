@@ -88,7 +88,7 @@ impl KeyMap {
             one => one,
         };
         let (part, nullable, zone) = (&self.parts[index], &self.nullable[index], &self.times[index]);
-        let missing = || part.bad(rows, "it is missing, and is part of the key");
+        let missing = || part.missing(rows);
         let slot = match part {
             KeyPart::Column(slot) => *slot,
             KeyPart::Computed(computed) => {
@@ -136,6 +136,19 @@ impl KeyPart {
         match self {
             KeyPart::Column(slot) => Some(*slot),
             KeyPart::Computed(_) => None,
+        }
+    }
+
+    /// It gives nothing, and a key cannot be made of that. An empty field is an empty key, but what
+    /// is computed of one is nothing.
+    fn missing(&self, rows: &Rows) -> BadRow {
+        const REASON: &str = "it is missing, and is part of the key";
+        match self {
+            KeyPart::Computed(_) if rows.is_delimited() => {
+                let hint = "an empty field is a key with coalesce(…, \"\")";
+                self.bad(rows, &format!("{REASON} ({hint})"))
+            }
+            _ => self.bad(rows, REASON),
         }
     }
 

@@ -52,7 +52,8 @@ impl Stated {
         let parse_fold = |text: &String| {
             text.parse::<Columns>().map_err(|error| {
                 let error = mistaken_fold(text).unwrap_or(error);
-                Failure::Usage(split::without_marks(&format!("in --fold: {error}"), &sources))
+                let error = error.to_string();
+                Failure::Usage(split::without_marks(&format!("in --fold: {}", with_hint(error)), &sources))
             })
         };
         let (key_columns, named_keys) = key_columns(args);
@@ -135,10 +136,10 @@ impl Stated {
         if let Some(sign) = args.escape {
             how.push_str(&format!(" --escape '{}'", char::from(sign)));
         }
-        if let Some(comment) = args.comment {
         if args.multiline {
             how.push_str(" --multiline");
         }
+        if let Some(comment) = args.comment {
             how.push_str(&format!(" --comment '{}'", char::from(comment)));
         }
         if args.value_json {
@@ -362,6 +363,23 @@ fn mistaken_fold(text: &str) -> Option<ParseError> {
         return None;
     }
     Some(spec.parse::<FoldSpec>().err()?.within(text, 0))
+}
+
+/// The error of a fold that does not exist, with what does the same.
+fn with_hint(error: String) -> String {
+    const NO_FOLD: &str = "there is no fold `";
+    let rest = error.split_once(NO_FOLD).map(|(_, rest)| rest);
+    let Some((name, _)) = rest.and_then(|rest| rest.split_once('`')) else { return error };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let hint = match name {
+        "median" | "percentile" | "percentiles" | "quantile" => "`quantiles` has p50, p90 and p99",
+        name if name.strip_prefix('p').is_some_and(is_number) => "`quantiles` has p50, p90 and p99",
+        "avg" | "average" | "mean" | "stddev" | "variance" => "`stats:f64` has mean and variance",
+        "distinct" | "count_distinct" | "uniq" | "unique" => "`hll:12` estimates how many there are",
+        _ => return error,
+    };
+    let found = format!("{NO_FOLD}{name}`");
+    error.replacen(&found, &format!("{found} ({hint})"), 1)
 }
 
 /// The codec of keys of these columns.
