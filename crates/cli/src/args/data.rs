@@ -236,7 +236,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) escape: Option<u8>,
     /// Quoted fields may have lines that look like rows [default: a quote is taken for a stray one
-    /// if nine of ten lines in it have as many fields as there are columns]
+    /// if more than four lines up to the next one have as many fields as there are columns, or nine
+    /// of ten of them]
     #[arg(long)]
     pub(crate) multiline: bool,
     /// Lines that begin with this character are no rows: '#' [default: each line is one]

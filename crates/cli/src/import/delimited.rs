@@ -19,9 +19,10 @@
 //! ([`Found::LeftOpen`]), and reading goes on at its beginning when there is more. A longer file
 //! decides it, once at the latest where the record is too long.
 //!
-//! Two stray quotes make a valid field of the lines between them. If nearly all of these have as
-//! many fields as a row, they are rows, and the quote is taken for one that does not close; unless
-//! it is said that they are text. Any other field of many lines is taken, and noted.
+//! Two stray quotes make a valid field of the lines between them. If nearly all of these, and those
+//! with the quotes, have as many fields as a row, they are rows, and the quote is taken for one that
+//! does not close; unless it is said that they are text. Any other field of many lines is taken, and
+//! noted.
 //!
 //! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
 //! whole fields, or doubled in one, is found at once: its fields are places in the buffer
@@ -41,6 +42,9 @@ use marks::Marks;
 
 /// A field of more lines than this is noted.
 pub(crate) const FIELD_LINES_MAX: u64 = 4;
+
+/// What follows a quoted field of many lines on its last line is looked at up to so many bytes.
+const LAST_LINE_MAX: usize = 1 << 16;
 
 /// The result of reading the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -525,9 +529,9 @@ impl Records {
             });
         }
         let span = Span { line: self.line + opened_lines, lines: *lines - opened_lines + 1 };
-        if span.lines > FIELD_LINES_MAX && self.has_rows_in_field() {
+        let rows = if span.lines > FIELD_LINES_MAX { self.rows_in_field(*at)? } else { None };
+        if let Some(is_undecided) = rows {
             self.put_line(opened_at);
-            let is_undecided = self.is_ended && self.begin + *at == self.text.len();
             let closes = Some(span.lines - 1);
             return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines, is_undecided, closes });
         }
@@ -540,17 +544,28 @@ impl Records {
         self.take_bare(at)
     }
 
-    /// Whether nine of ten lines of the field that has been read have as many fields as a row: all
-    /// but its first and its last one, which have a quote.
-    fn has_rows_in_field(&self) -> bool {
-        let Some(width) = self.width else { return false };
-        let (mut rows, mut lines) = (0, 0);
-        let Some(end) = memchr::memrchr(b'\n', &self.field) else { return false };
-        for line in self.field[..end].split(|&byte| byte == b'\n').skip(1) {
-            let delimiters = memchr::memchr_iter(self.dialect.delimiter, line).count();
-            (rows, lines) = (rows + usize::from(delimiters + 1 == width), lines + 1);
+    /// Whether the lines of the field that has been read, and that closes before `at`, are rows
+    /// between two stray quotes: the first and the last one, with what is around the field, have as
+    /// many fields as a row, and so have nine of ten between them. A text that was quoted seldom
+    /// has, nor has a table in a field, which comes beside the other fields. If they are, whether
+    /// the text ends within the last one.
+    fn rows_in_field(&mut self, at: usize) -> io::Result<Option<bool>> {
+        let Some(width) = self.width else { return Ok(None) };
+        let mut end = at;
+        while self.byte(end)?.is_some_and(|byte| !is_line_end(byte)) && end < at + LAST_LINE_MAX {
+            end += 1;
         }
-        lines > 0 && rows * 10 >= lines * 9
+        let is_undecided = self.byte(end)?.is_none();
+        let fields = |text: &[u8]| memchr::memchr_iter(self.dialect.delimiter, text).count() + 1;
+        let mut lines = self.field.split(|&byte| byte == b'\n');
+        let (Some(first), Some(last)) = (lines.next(), lines.next_back()) else { return Ok(None) };
+        let behind = &self.text[self.begin + at..self.begin + end];
+        if self.record.len() + fields(first) != width || fields(last) + fields(behind) - 1 != width {
+            return Ok(None);
+        }
+        let (rows, lines) =
+            lines.fold((0, 0), |(rows, lines), line| (rows + usize::from(fields(line) == width), lines + 1));
+        Ok((rows * 10 >= lines * 9).then_some(is_undecided))
     }
 
     /// The field that opens at one place, and closes before another, is as it is in the text.

@@ -82,6 +82,7 @@ fn a_quote_around_rows_is_a_stray_one() {
     let rows = "a,\"1\nb,1\nc,1\nd,1\ne,1\"\nf,1\n";
     let stray = (1, Found::StrayQuote { lines: 4 }, vec!["a".to_owned(), "\"1".to_owned()]);
     let text = "a,\"1\nb,1\nc 1\nd,1\ne,1\"\nf,1\n";
+    let (last, table) = ("a,\"1\nb,1\nc,1\nd,1\ne\"\nf,1\n", "a,\"k,1\nb,1\nc,1\nd,1\ne,1\"\nf,1\n");
     for bytes in [1, 7, 64] {
         let read = read_with(rows, false, bytes);
         assert_eq!(read[0], stray);
@@ -89,6 +90,8 @@ fn a_quote_around_rows_is_a_stray_one() {
         assert_eq!(read[4..], [row(5, &["e", "1\""]), row(6, &["f", "1"])]);
         assert_eq!(read_with(rows, true, bytes)[0], row(1, &["a", "1\nb,1\nc,1\nd,1\ne,1"]));
         assert_eq!(read_with(text, false, bytes)[0], row(1, &["a", "1\nb,1\nc 1\nd,1\ne,1"]));
+        assert_eq!(read_with(last, false, bytes).len(), 2, "a text that ends otherwise");
+        assert_eq!(read_with(table, false, bytes).len(), 2, "a table in a field");
         let few = "a,\"1\nb,1\nc,1\nd,1\"\nf,1\n";
         assert_eq!(read_with(few, false, bytes).len(), 2, "{few}");
     }
