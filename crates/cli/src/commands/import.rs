@@ -49,7 +49,10 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let is_single = names == args.files && names.len() == 1;
     let source = if is_single { Some(open_source(args, &names, 0)?) } else { None };
-    let (mut sink, known) = open_sink(args, &mut stated, session)?;
+    let (mut sink, known) = match open_sink(args, &mut stated, session) {
+        Err(failure) if args.key.is_empty() => return Err(with_columns(failure, args, &stated, &names)),
+        opened => opened?,
+    };
     let files = names.len() + refused.len();
     let mut blank = Vec::new();
     stated.settle_asked(sink.rules().as_table_rules());
@@ -102,6 +105,23 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
     end(import, session, store, ended, began)
+}
+
+/// The same, for a command line that names no key, with the columns of the first file to choose it
+/// from.
+fn with_columns(failure: Failure, args: &ImportArgs, stated: &Stated, names: &[String]) -> Failure {
+    let (Failure::Usage(message), Some(name)) = (&failure, names.first()) else { return failure };
+    if !std::fs::metadata(name).is_ok_and(|facts| facts.is_file()) {
+        return failure; // what came from a pipe cannot be looked at twice
+    }
+    let opened =
+        source::open_rows(name, said(args)).and_then(|source| OpenFile::of(args, stated, name, source));
+    match opened {
+        Ok(open) if !open.rows.names().is_empty() => {
+            Failure::Usage(format!("{message} (of `{}`)", open.rows.names().join("`, `")))
+        }
+        _ => failure,
+    }
 }
 
 /// Opens a file, as one that grows if it is the one that is followed.

@@ -548,6 +548,15 @@ impl Rows {
         }
     }
 
+    /// The names of its columns, as far as they are known before the rows are read.
+    pub(crate) fn names(&self) -> &[String] {
+        match &self.form {
+            Form::Delimited(form) => &form.columns,
+            Form::Ndjson(form) => &form.columns,
+            Form::Lines(form) => &form.columns,
+        }
+    }
+
     /// The present row as it was in the file.
     pub(crate) fn raw(&self) -> Vec<Vec<u8>> {
         match &self.form {
