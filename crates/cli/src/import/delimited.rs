@@ -20,9 +20,9 @@
 //! decides it, once at the latest where the record is too long.
 //!
 //! Two stray quotes make a valid field of the lines between them. If nearly all of these, and those
-//! with the quotes, have as many fields as a row, they are rows, and the quote is taken for one that
-//! does not close; unless it is said that they are text. Any other field of many lines is taken, and
-//! noted.
+//! with the quotes, have as many fields as a row, they are rows, and the quote is taken for one
+//! that does not close; unless it is said that they are text. Any other field of many lines is
+//! taken, and noted.
 //!
 //! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
 //! whole fields, or doubled in one, is found at once: its fields are places in the buffer
