@@ -145,6 +145,15 @@ impl Records {
         self.get(*self.by_path.get(path)?.iter().max()?)
     }
 
+    /// Whether another import has begun to count the file of a record again, and has not ended.
+    pub(crate) fn is_begun_again(&self, record: &Entry, again: Option<u128>) -> bool {
+        let is_other = |entry: &Entry| entry.again.is_some() && entry.again != again;
+        self.of_again > 0
+            && self
+                .all(self.by_path.get(&record.disk.path))
+                .any(|entry| entry.number != record.number && is_other(entry))
+    }
+
     /// Looks for a file.
     pub(crate) fn find(&self, name: &str, disk: &OnDisk, sought: Sought) -> Result<Known, Failure> {
         let Sought { is_followed, again } = sought;

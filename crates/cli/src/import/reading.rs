@@ -475,6 +475,9 @@ impl Import<'_> {
         if disk.is_some_and(|disk| disk.path != entry.disk.path) && entry.file != name {
             self.totals.passed_as.insert(name.to_owned(), entry.file.clone());
         }
+        if self.known.is_begun_again(&entry, self.again) {
+            self.totals.begun_again.push(name.to_owned());
+        }
         if let Some(moved) = disk.and_then(|disk| identity::moved(&entry, disk)) {
             self.moved.insert(entry.number);
             self.known.put(moved);

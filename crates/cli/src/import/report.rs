@@ -57,6 +57,8 @@ pub(crate) struct Totals {
     pub(crate) passed: Vec<Entry>,
     /// Under which names those are in that have another one, by their own names.
     pub(crate) passed_as: BTreeMap<String, String>,
+    /// Those that another import has begun to count again, and has not ended.
+    pub(crate) begun_again: Vec<String>,
     /// Files are counted again.
     pub(crate) is_again: bool,
     /// The options that make rows.
@@ -174,6 +176,15 @@ impl Totals {
         let unlisted = self.passed.len().saturating_sub(FILES_LISTED_MAX);
         if unlisted > 0 {
             messages::print(&format!("  and {} more are in already", human::plural(unlisted as u64, "file")));
+        }
+        if let [file, rest @ ..] = &self.begun_again[..] {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" (and of {})", human::plural(more as u64, "more file")),
+            };
+            messages::print(&format!(
+                "  an import of {file}{more} with --again was broken off: the same command goes on with that"
+            ));
         }
         let others = self.by_other_options();
         others
