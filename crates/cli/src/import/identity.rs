@@ -7,9 +7,9 @@
 //! The longest such record counts, whosever it is: copies of a file are in with it. But where what
 //! is in of the file itself ends within a line that has grown, no other record says more of it.
 //!
-//! An import that counts files again has records of its own, until it has come to its end. Only what
-//! these say is in for it, so it goes on where it was broken off, and counts a file of two names
-//! once. For other imports such a record counts if no other one is of the file.
+//! An import that counts files again has records of its own, until it has come to its end. Only
+//! what these say is in for it, so it goes on where it was broken off, and counts a file of two
+//! names once. For other imports such a record counts if no other one is of the file.
 //!
 //! A file of less than [`BEGIN_BYTES`] is the one of a record only if it has its path, or is the
 //! same file by its inode, as after a rename, or if the file of the record is not at that path any
