@@ -63,6 +63,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.joined())
         .or_else(|| planner.deletes())
         .or_else(|| planner.outdated())
+        .and_then(|plan| planner.in_order(plan))
 }
 
 /// How many bytes the merge for gets (5) would move; none if there is none.
@@ -95,6 +96,37 @@ pub fn compact_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
 }
 
 impl Planner<'_> {
+    /// The same plan, with the runs before its inputs that its output would wrongly come before.
+    ///
+    /// Of runs of one age that with the highest number is the newest, and the output has a new one.
+    /// Such runs mostly share no keys: a merge that was broken off leaves its output, and what is
+    /// left of its oldest input, at one age. But newer runs may have been merged with one of them
+    /// since. None while one of that age is in a merge.
+    fn in_order(&self, plan: Plan) -> Option<Plan> {
+        let first = self.runs.iter().position(|run| plan.inputs.first() == Some(&run.id))?;
+        let end = first + plan.inputs.len();
+        let age = self.runs[first].age;
+        let peers = (0..first).rev().take_while(|&index| self.runs[index].age == age).last();
+        let peers = peers.unwrap_or(first)..first;
+        if self.runs[peers.clone()].iter().any(|run| run.busy) {
+            return None;
+        }
+        let mut from = first;
+        let meets = |from: usize| {
+            let is_met = |index: &usize| {
+                self.runs[from..end].iter().any(|run| overlaps(self.order, &self.runs[*index], run))
+            };
+            (peers.start..from).find(is_met)
+        };
+        while let Some(newer) = meets(from) {
+            from = newer;
+        }
+        match from == first {
+            true => Some(plan),
+            false => Some(make(self.order, self.runs, from..end, plan.target_tier, plan.reason)),
+        }
+    }
+
     /// Merges all runs into one, which makes range deletes unnecessary. It waits until no run is in
     /// a merge. Until then nothing else is planned: otherwise that might never happen.
     fn range_deletes(&self) -> Option<Plan> {

@@ -15,6 +15,9 @@
 //! Each leaves a run with keys that its inputs no longer have. It is as old as the oldest of them,
 //! which it joins without being read, unless other work has taken one of the two meanwhile.
 //!
+//! Runs of one age are in the order of their numbers, and what a step leaves has a new one. So if
+//! some of one age share keys, these are merged first.
+//!
 //! Runs that are flushed meanwhile stay out, so the steps are at most one for each run that was
 //! there, and one. While it runs, background work begins no merge of the table up to the last step,
 //! as for `compact`. Range deletes stay: they may hide records outside of the range. Called by
@@ -124,6 +127,15 @@ fn next_step(order: &KeyOrder, view: &TableView, range: &KeyRange, newest: Seq) 
     if met.is_empty() || (met.len() == 1 && deletes == 0 && records as f64 <= 1.1 * keys as f64) {
         return None;
     }
+    let peers = |run: &RunView| {
+        let age = run.age;
+        view.runs.iter().filter(move |peer| peer.age == age)
+    };
+    let shares_keys = |run: &&&RunView| peers(run).any(|peer| peer.id != run.id && overlap(order, run, peer));
+    if let Some(run) = met.iter().find(shares_keys) {
+        let inputs = peers(run).map(|run| run.id).collect();
+        return Some(Step { inputs, range: KeyRange::all(), is_last: false });
+    }
     let begins_earlier = |part: &&PartView| meets(part) && key_range::is_before(range, order, &part.low);
     let cut = met.iter().find_map(|run| Some((run.id, run.parts.iter().find(begins_earlier)?)));
     if let (Some((run, part)), Bound::Included(from)) = (cut, &range.low) {
@@ -131,6 +143,13 @@ fn next_step(order: &KeyOrder, view: &TableView, range: &KeyRange, newest: Seq) 
         return Some(Step { inputs: vec![run], range: before, is_last: false });
     }
     Some(Step { inputs: met.iter().map(|run| run.id).collect(), range: range.clone(), is_last: true })
+}
+
+/// Whether two runs may share keys.
+fn overlap(order: &KeyOrder, a: &RunView, b: &RunView) -> bool {
+    let ends = |run: &RunView| Some((run.parts.first()?.low.clone(), run.parts.last()?.high.clone()));
+    let (Some((low, high)), Some((other_low, other_high))) = (ends(a), ends(b)) else { return false };
+    order.compare(&low, &other_high).is_le() && order.compare(&other_low, &high).is_le()
 }
 
 /// The plan of a step. Everything that is older than the whole range is among the inputs.

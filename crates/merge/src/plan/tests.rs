@@ -541,3 +541,24 @@ fn values_that_a_snapshot_keeps_are_not_hidden() {
     assert!(matches!(plan.reason, Reason::HiddenValues(_)), "{plan}");
     assert_eq!(table.plan(&MergeOptions::default()), None, "not where nobody asks for it");
 }
+
+/// Of runs of one age the one with the highest number is the newest, and an output has a new number.
+#[test]
+fn an_output_does_not_come_before_newer_runs_of_its_age() {
+    let options = MergeOptions { garbage_bytes_min: 1, ..MergeOptions::with_factor(2) };
+    let planned = |newer: std::ops::Range<u32>, newer_age: Seq, is_busy: bool| {
+        let mut table = Table::default();
+        for (tier, age, keys) in [(0, 1, 40..60), (0, 1, 10..30), (1, newer_age, newer), (2, 9, 0..100)] {
+            let records = keys.map(|key| (key, false)).collect();
+            let run = table.summary(tier, (age, age), age, &records);
+            table.runs.insert(0, (run, records));
+        }
+        table.runs[1].0.busy = is_busy;
+        table.plan(&options).map(|plan| plan.inputs.iter().map(|run| run.0).collect::<Vec<_>>())
+    };
+    assert_eq!(planned(30..40, 1, false), Some(vec![2, 1]), "it shares no keys with them");
+    assert_eq!(planned(20..40, 2, false), Some(vec![2, 1]), "it is of another age");
+    assert_eq!(planned(20..40, 1, false), Some(vec![3, 2, 1]));
+    assert_eq!(planned(30..40, 1, true), None, "what comes of it may share keys");
+    assert_eq!(planned(20..40, 2, true), Some(vec![2, 1]));
+}
