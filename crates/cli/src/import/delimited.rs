@@ -43,6 +43,8 @@ use marks::Marks;
 /// A field of more lines than this is noted.
 pub(crate) const FIELD_LINES_MAX: u64 = 4;
 
+/// So many lines in a quote are rows where a row has two fields only.
+const ROWS_OF_TWO_FIELDS_MIN: usize = 50;
 /// What follows a quoted field of many lines on its last line is looked at up to so many bytes.
 const LAST_LINE_MAX: usize = 1 << 16;
 
@@ -556,16 +558,22 @@ impl Records {
             end += 1;
         }
         let is_undecided = self.byte(end)?.is_none();
-        let fields = |text: &[u8]| memchr::memchr_iter(self.dialect.delimiter, text).count() + 1;
+        let delimiter = self.dialect.delimiter;
+        let fields = |text: &[u8]| memchr::memchr_iter(delimiter, text).count() + 1;
         let mut lines = self.field.split(|&byte| byte == b'\n');
         let (Some(first), Some(last)) = (lines.next(), lines.next_back()) else { return Ok(None) };
         let behind = &self.text[self.begin + at..self.begin + end];
         if self.record.len() + fields(first) != width || fields(last) + fields(behind) - 1 != width {
             return Ok(None);
         }
+        // Two fields, and one delimiter, many a line of text has.
+        let has_both =
+            |line: &[u8]| width > 2 || !line.starts_with(&[delimiter]) && !line.ends_with(&[delimiter]);
+        let is_row = |line: &[u8]| fields(line) == width && has_both(line);
         let (rows, lines) =
-            lines.fold((0, 0), |(rows, lines), line| (rows + usize::from(fields(line) == width), lines + 1));
-        Ok((rows * 10 >= lines * 9).then_some(is_undecided))
+            lines.fold((0, 0), |(rows, lines), line| (rows + usize::from(is_row(line)), lines + 1));
+        let are_enough = width > 2 || rows >= ROWS_OF_TWO_FIELDS_MIN;
+        Ok((rows * 10 >= lines * 9 && are_enough).then_some(is_undecided))
     }
 
     /// The field that opens at one place, and closes before another, is as it is in the text.

@@ -297,13 +297,12 @@ fn has_inode_of(entry: &Entry, disk: &OnDisk) -> bool {
     disk.inode.is_some() && entry.disk.inode == disk.inode
 }
 
-/// Whether the file of a record is at its path: the same one, or one that is as it was, or that
-/// begins as it does, where it was written anew. A rotation puts another one there.
+/// Whether the file of a record is at its path: as it was, or grown. A rotation puts another one
+/// there, or cuts it.
 fn is_there(entry: &Entry) -> bool {
-    let OnDisk { path, bytes, modified, inode, .. } = &entry.disk;
+    let OnDisk { path, bytes, modified, .. } = &entry.disk;
     let Ok(facts) = std::fs::metadata(path) else { return false };
-    let is_same = inode.is_none_or(|inode| inode == Inode::of(&facts));
-    is_same || (facts.len(), modified_ns(&facts)) == (*bytes, *modified) || begins_alike(entry)
+    (facts.len(), modified_ns(&facts)) == (*bytes, *modified) || begins_alike(entry)
 }
 
 /// Whether what is at the path of a record begins as its file does. What cannot be read may.

@@ -77,24 +77,42 @@ fn a_quote_around_rows_is_a_stray_one() {
         let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
         let dialect = Dialect { is_multiline, ..Dialect::of(b',') };
         let reader = Box::new(BufReader::with_capacity(64, hesitant));
-        told_by(Records::new(reader, dialect, 1 << 20).with_width(2))
+        told_by(Records::new(reader, dialect, 1 << 20).with_width(3))
     };
-    let rows = "a,\"1\nb,1\nc,1\nd,1\ne,1\"\nf,1\n";
-    let stray = (1, Found::StrayQuote { lines: 4 }, vec!["a".to_owned(), "\"1".to_owned()]);
-    let text = "a,\"1\nb,1\nc 1\nd,1\ne,1\"\nf,1\n";
-    let (last, table) = ("a,\"1\nb,1\nc,1\nd,1\ne\"\nf,1\n", "a,\"k,1\nb,1\nc,1\nd,1\ne,1\"\nf,1\n");
+    let rows = "a,,\"1\nb,,1\nc,,1\nd,,1\ne,,1\"\nf,,1\n";
+    let opening = vec!["a".to_owned(), String::new(), "\"1".to_owned()];
+    let stray = (1, Found::StrayQuote { lines: 4 }, opening);
+    let text = "a,,\"1\nb,,1\nc 1\nd,,1\ne,,1\"\nf,,1\n";
+    let (last, table) =
+        ("a,,\"1\nb,,1\nc,,1\nd,,1\ne\"\nf,,1\n", "a,,\"k,,1\nb,,1\nc,,1\nd,,1\ne,,1\"\nf,,1\n");
     for bytes in [1, 7, 64] {
         let read = read_with(rows, false, bytes);
         assert_eq!(read[0], stray);
-        assert_eq!(read[1..3], [row(2, &["b", "1"]), row(3, &["c", "1"])]);
-        assert_eq!(read[4..], [row(5, &["e", "1\""]), row(6, &["f", "1"])]);
-        assert_eq!(read_with(rows, true, bytes)[0], row(1, &["a", "1\nb,1\nc,1\nd,1\ne,1"]));
-        assert_eq!(read_with(text, false, bytes)[0], row(1, &["a", "1\nb,1\nc 1\nd,1\ne,1"]));
+        assert_eq!(read[1..3], [row(2, &["b", "", "1"]), row(3, &["c", "", "1"])]);
+        assert_eq!(read[4..], [row(5, &["e", "", "1\""]), row(6, &["f", "", "1"])]);
+        assert_eq!(read_with(rows, true, bytes)[0], row(1, &["a", "", "1\nb,,1\nc,,1\nd,,1\ne,,1"]));
+        assert_eq!(read_with(text, false, bytes)[0], row(1, &["a", "", "1\nb,,1\nc 1\nd,,1\ne,,1"]));
         assert_eq!(read_with(last, false, bytes).len(), 2, "a text that ends otherwise");
         assert_eq!(read_with(table, false, bytes).len(), 2, "a table in a field");
-        let few = "a,\"1\nb,1\nc,1\nd,1\"\nf,1\n";
+        let few = "a,,\"1\nb,,1\nc,,1\nd,,1\"\nf,,1\n";
         assert_eq!(read_with(few, false, bytes).len(), 2, "{few}");
     }
+}
+
+/// One delimiter is in many a line of text: code behind a tab, a letter with a comma in each line.
+#[test]
+fn lines_of_two_fields_are_rows_only_if_they_are_many_and_have_both() {
+    let records_of = |line: &str, lines: usize| {
+        let text = format!("a,\"1\n{}z,1\"\n", line.repeat(lines));
+        told_by(
+            Records::new(Box::new(Cursor::new(text.into_bytes())), Dialect::of(b','), 1 << 20).with_width(2),
+        )
+        .len()
+    };
+    assert_eq!(records_of("b,1\n", 50), 52);
+    assert_eq!(records_of("b,1\n", 49), 1);
+    assert_eq!(records_of(",code\n", 100), 1);
+    assert_eq!(records_of("statement,\n", 100), 1);
 }
 
 #[test]
