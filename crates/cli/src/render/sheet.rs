@@ -96,7 +96,10 @@ impl Sheet {
         let layout =
             self.layout.take().unwrap_or_else(|| layout(&self.measure(&texts, &whole), self.look.width));
         match &layout {
-            Layout::Upright => self.write_upright(out, &texts)?,
+            Layout::Upright => {
+                let is_whole = |row: usize, index: usize| is_number_or_time(rows[row][index].borrow());
+                self.write_upright(out, &texts, is_whole)?;
+            }
             Layout::SideBySide(widths) => self.write_side_by_side(out, texts, (&figures, &whole), widths)?,
         }
         self.rows += rows.len() as u64;
@@ -162,18 +165,23 @@ impl Sheet {
         table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
     }
 
-    fn write_upright(&self, out: &mut dyn Write, texts: &[Vec<String>]) -> io::Result<()> {
+    fn write_upright(
+        &self,
+        out: &mut dyn Write,
+        texts: &[Vec<String>],
+        is_whole: impl Fn(usize, usize) -> bool,
+    ) -> io::Result<()> {
         let widest_of =
             |texts: &[String]| texts.iter().map(|text| measure_text_width(text)).max().unwrap_or(0);
         // A long name is cut before the values are.
         let values = texts.iter().map(|row| widest_of(row)).max().unwrap_or(0);
         let for_names = |width: usize| width.saturating_sub(GAP + values.min(width / 2)).max(TEXT_MIN);
         let widest = widest_of(&self.header).min(self.look.width.map_or(usize::MAX, for_names));
-        for (number, row) in (self.rows + 1..).zip(texts) {
-            writeln!(out, "── {} ──", human::count(number))?;
-            for (name, text) in self.header.iter().zip(row) {
-                let room =
-                    self.look.width.map_or(usize::MAX, |width| width.saturating_sub(widest + GAP).max(1));
+        let room = self.look.width.map_or(usize::MAX, |width| width.saturating_sub(widest + GAP).max(1));
+        for (at, row) in texts.iter().enumerate() {
+            writeln!(out, "── {} ──", human::count(self.rows + 1 + at as u64))?;
+            for (index, (name, text)) in self.header.iter().zip(row).enumerate() {
+                let room = if is_whole(at, index) { usize::MAX } else { room };
                 let name = truncate_str(name, widest, "…");
                 let pad = " ".repeat(widest + GAP - measure_text_width(&name));
                 writeln!(out, "{}", format!("{name}{pad}{}", truncate_str(text, room, "…")).trim_end())?;

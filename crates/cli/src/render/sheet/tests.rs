@@ -53,6 +53,8 @@ fn times_are_not_cut() {
     let rows = [at("2026-11-22T08:30:00Z", "a.example.org"), at("2026-11-22T08:31:00Z", "b")];
     assert!(text(Some(38), &[&rows]).contains("2026-11-22T08:30:00Z  a.exampl…  said"));
     assert!(text(Some(30), &[&rows]).starts_with("── 1 ──\nkey   2026-11-22T08:30:00Z\n"));
+    let zoned = [at("2026-11-30T12:00:00.123+01:00", "a.example.org")];
+    assert!(text(Some(20), &[&zoned]).contains("2026-11-30T12:00:00.123+01:00\n"));
     for word in ["2026-11-22", "2026-11-22T08.30", "20261122T083000Z-and-more"] {
         assert!(!is_number_or_time(&Datum::Text(word.to_owned())), "{word}");
     }
