@@ -36,9 +36,9 @@ fn programs_that_failed_once_agree_with_the_model() {
     check([9, 339, 70172, 62120016].into_iter());
 }
 
-/// A merge that is broken off leaves two runs of one age. A later one takes one of them, so that the
-/// two share keys, and the compaction of a range must keep them in their order. This is what is left
-/// of the program of seed 339.
+/// A merge that is broken off leaves two runs of one age. A later one takes one of them, so that
+/// the two share keys, and the compaction of a range must keep them in their order. This is what is
+/// left of the program of seed 339.
 #[test]
 fn a_range_is_compacted_where_runs_of_one_age_share_keys() {
     use Edge::{At, Beyond, Open};

@@ -542,7 +542,7 @@ fn values_that_a_snapshot_keeps_are_not_hidden() {
     assert_eq!(table.plan(&MergeOptions::default()), None, "not where nobody asks for it");
 }
 
-/// Of runs of one age the one with the highest number is the newest, and an output has a new number.
+/// Of runs of one age the one with the highest number is the newest, and an output has a new one.
 #[test]
 fn an_output_does_not_come_before_newer_runs_of_its_age() {
     let options = MergeOptions { garbage_bytes_min: 1, ..MergeOptions::with_factor(2) };
