@@ -236,8 +236,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "CHAR", value_parser = sign)]
     pub(crate) escape: Option<u8>,
     /// Quoted fields may have lines that look like rows [default: a quote is taken for a stray one
-    /// if more than four lines up to the next one have as many fields as there are columns, or nine
-    /// of ten of them]
+    /// if nine of ten lines up to the next one have as many fields as there are columns: of more
+    /// than four lines, or of 50 where there are two columns]
     #[arg(long)]
     pub(crate) multiline: bool,
     /// Lines that begin with this character are no rows: '#' [default: each line is one]
@@ -269,8 +269,8 @@ pub(crate) struct ImportArgs {
     /// Stop at the first bad row
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Stop if more than this share of the rows is bad: 1%, 0.01; a bad row counts as many times as
-    /// it has lines [default: do not stop]
+    /// Stop if more than this share of the rows is bad: 1%, 0.01; one that a quote may have made
+    /// too long counts by its lines [default: do not stop]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) max_bad: Option<f64>,
     /// Count files again that are in already
