@@ -772,6 +772,18 @@ char *folddb_get(folddb_table *table,
                  size_t *value_len,
                  char **errptr);
 
+// The value of a key, which is deleted in the same moment: as folddb_get, and of several threads
+// that take one value, one gets it. An absent key is only read. A value that could not be handed
+// over is deleted, too.
+//
+// Errors: as folddb_get and folddb_delete; Conflict if others wrote to the key during each of a
+// thousand tries; ReadOnly in a snapshot.
+char *folddb_take(folddb_table *table,
+                  const char *key,
+                  size_t key_len,
+                  size_t *value_len,
+                  char **errptr);
+
 // Copies the value of a key into `buffer`, as much as it has room for, and sets `value_len` to the
 // length of the value. Returns whether the key is there; false where it fails, too. Otherwise as
 // folddb_get.

@@ -10,7 +10,7 @@ use folddb::{Head, Result};
 use crate::errors::guard;
 use crate::handles;
 use crate::memory::{Buffer, Bytes, ErrPtr, Keys, Lens, Values, copy_out_with_len, fill, put};
-use crate::table::TableObject;
+use crate::table::{Place, TableObject};
 
 /// Gives the value of a key to `take`.
 #[inline]
@@ -38,6 +38,34 @@ pub extern "C" fn folddb_get(
         let table = handles::get(table)?;
         let key = key.get(key_len, "the key")?;
         get(&table, key, |value| value.map_or(Ok(null_mut()), |value| copy_out_with_len(value, value_len)))
+    })
+}
+
+/// The value of a key, which is deleted in the same moment: as folddb_get, and of several threads
+/// that take one value, one gets it. An absent key is only read. A value that could not be handed
+/// over is deleted, too.
+///
+/// Errors: as folddb_get and folddb_delete; Conflict if others wrote to the key during each of a
+/// thousand tries; ReadOnly in a snapshot.
+#[unsafe(no_mangle)]
+pub extern "C" fn folddb_take(
+    table: *mut TableObject,
+    key: Bytes,
+    key_len: usize,
+    value_len: Option<&mut MaybeUninit<usize>>,
+    errptr: ErrPtr<'_>,
+) -> *mut c_char {
+    guard(errptr, null_mut(), || {
+        let table = handles::get(table)?;
+        let key = key.get(key_len, "the key")?;
+        let value = match &table.place {
+            Place::Now => table.table.take(key)?,
+            Place::Snapshot(_) => return Err(table.read_only()),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.take(&table.table, key))?
+            }
+        };
+        value.map_or(Ok(null_mut()), |value| copy_out_with_len(&value, value_len))
     })
 }
 

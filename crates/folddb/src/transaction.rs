@@ -6,6 +6,8 @@
 //! conflict with one another. After Kung and Robinson, "On Optimistic Methods for Concurrency
 //! Control", 1981: backward validation of the read set, under the commit lock.
 
+mod take;
+
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result};

@@ -672,3 +672,46 @@ fn a_key_whose_fold_fails_in_a_transaction_is_an_error_where_a_find_meets_its_te
     assert_eq!(found(b"a"), [Err(ErrorKind::FoldFailed), Ok(b"b".to_vec()), Ok(b"c".to_vec())]);
     assert_eq!(found(b"b"), [Ok(b"b".to_vec()), Ok(b"c".to_vec())]);
 }
+
+#[test]
+fn what_is_taken_is_deleted_and_one_of_many_takes_it() {
+    let (_dir, store) = fresh(BackgroundWork::Threads);
+    let table = sums(&store, "t");
+    let before = store.snapshot().seq();
+    assert_eq!(table.take(&1).unwrap(), None);
+    assert_eq!(store.snapshot().seq(), before, "nothing is written for an absent key");
+    table.fold(&1, &3).unwrap();
+    table.fold(&1, &4).unwrap();
+    assert_eq!(table.take(&1).unwrap(), Some(7));
+    assert_eq!(table.get(&1).unwrap(), None);
+    let texts = store.table("texts", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
+    texts.put(&b"a"[..], &b"b"[..]).unwrap();
+    assert_eq!(texts.as_bytes().take(b"a").unwrap(), Some(b"b".to_vec()));
+    assert_eq!(texts.as_bytes().take(b"a").unwrap(), None);
+
+    // Two add one at a time, two take: what was taken and what is left is all that was added.
+    const ADDED: u64 = 2_000;
+    let taken: u64 = std::thread::scope(|scope| {
+        let add = || (0..ADDED).for_each(|i| _ = table.fold(&(i % 3), &1).unwrap());
+        let take = || (0..ADDED).filter_map(|i| table.take(&(i % 3)).unwrap()).sum::<u64>();
+        let adders = [scope.spawn(add), scope.spawn(add)];
+        let takers = [scope.spawn(take), scope.spawn(take)];
+        adders.into_iter().for_each(|adder| adder.join().unwrap());
+        takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+    });
+    let left: u64 = (0..3).filter_map(|key| table.get(&key).unwrap()).sum();
+    assert_eq!(taken + left, 2 * ADDED);
+}
+
+#[test]
+fn a_transaction_that_took_what_was_overtaken_deletes_nothing() {
+    let (_dir, store) = fresh(BackgroundWork::Manual);
+    let table = sums(&store, "t");
+    table.put(&1, &10).unwrap();
+    let mut transaction = store.transaction();
+    assert_eq!(transaction.take(&table, &1).unwrap(), Some(10));
+    assert_eq!(transaction.take(&table, &1).unwrap(), None, "it sees its own delete");
+    table.fold(&1, &5).unwrap();
+    assert!(conflicts(transaction));
+    assert_eq!(table.get(&1).unwrap(), Some(15));
+}

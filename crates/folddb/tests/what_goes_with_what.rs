@@ -196,7 +196,7 @@ fn operations() -> Vec<Operation> {
             tried.table.write(WriteOp::Put, &KEYS[0], b"back").map(drop)
         }),
         light("`aggregate`", |tried| tried.table.scan().aggregate().map(drop)),
-        light("transactions and snapshots: `get`, scans", |tried| {
+        light("transactions and snapshots: `get`, scans, `take`", |tried| {
             let past = tried.store.snapshot();
             let mut transaction = tried.store.transaction();
             assert!(transaction.get(&tried.table, &KEYS[0])?.is_some());
@@ -205,6 +205,9 @@ fn operations() -> Vec<Operation> {
             transaction.commit(Durability::Process)?;
             assert!(past.get(&tried.table, &KEYS[0])?.is_some());
             assert_eq!(past.scan(&tried.table).into_iter().count(), 2);
+            assert!(tried.table.take(&KEYS[0])?.is_some());
+            assert!(tried.table.take(&KEYS[0])?.is_none() && past.get(&tried.table, &KEYS[0])?.is_some());
+            tried.table.put(&KEYS[0], b"read")?;
             Ok(())
         }),
         light("`history` of a key", |tried| tried.table.history(&KEYS[0], 9).map(drop)),

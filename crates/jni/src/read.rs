@@ -34,6 +34,21 @@ pub extern "system" fn Java_org_folddb_Native_get<'local>(
     })
 }
 
+/// The value of a key, which is deleted in the same moment; null where it is absent.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_folddb_Native_take<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    table: i64,
+    key: JByteArray<'local>,
+) -> JByteArray<'local> {
+    guard(env, |env| {
+        let key = whole(env, &key, "the key")?;
+        let taken = handles::get::<TableObject>(table)?.0.take(&key)?;
+        Ok(taken.map(|value| array(env, &value)).transpose()?.unwrap_or_default())
+    })
+}
+
 /// The values of many keys, each null where its key is absent.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_folddb_Native_getMany<'local>(

@@ -112,6 +112,19 @@ impl Placed {
         }
     }
 
+    /// The value of a key as data, which is deleted in the same moment.
+    pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Datum>> {
+        let value = match &self.place {
+            Place::Now => self.table.take(key)?,
+            Place::Snapshot(_) => return Err(self.read_only()),
+            Place::Transaction(transaction) => {
+                transaction.with(|transaction| transaction.take(&self.table, key))?
+            }
+            Place::Batch(_) => return Err(self.unread()),
+        };
+        value.map(|value| self.values.show(&self.table, &value)).transpose()
+    }
+
     /// The values of keys as of one moment.
     pub(crate) fn get_many(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         match &self.place {

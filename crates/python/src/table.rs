@@ -125,6 +125,22 @@ impl Table {
         }
     }
 
+    /// The value of a key, which is deleted in the same moment, or the default if the key is
+    /// absent. Of several threads that take one value, one gets it.
+    #[pyo3(signature = (key, default = None))]
+    pub(crate) fn take<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = self.key(key)?;
+        match detached(py, || table.take(&key))? {
+            Some(value) => value_of(py, table, &value),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if let Ok(slice) = key.cast::<PySlice>() {
             return Ok(self.slice(slice)?.into_pyobject(py)?.into_any());

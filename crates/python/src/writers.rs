@@ -80,6 +80,17 @@ impl TransactionOf {
         self.table(table)?.get(table.py(), key, default)
     }
 
+    /// The value of a key, which is deleted, or the default if the key is absent.
+    #[pyo3(signature = (table, key, default = None))]
+    fn take<'py>(
+        &self,
+        table: &Bound<'py, PyAny>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.table(table)?.take(table.py(), key, default)
+    }
+
     /// Folds an operand onto the value of a key, and returns the result.
     fn fold_and_get<'py>(
         &self,

@@ -92,6 +92,23 @@ def test_a_transaction_by_hand_raises_conflict(store, counts):
     assert counts["a"] == 2
 
 
+def test_what_is_taken_is_gone(store, counts):
+    counts["a"] = 3
+    assert counts.take("a") == 3
+    assert "a" not in counts and counts.take("a") is None and counts.take("a", 0) == 0
+    counts["a"] = 4
+    with pytest.raises(errors.Conflict):
+        with store.transaction() as transaction:
+            assert transaction.take(counts, "a") == 4
+            assert transaction.take("counts", "a", 7) == 7
+            counts.fold("a", 1)
+    assert counts["a"] == 5
+    with store.snapshot() as past, pytest.raises(errors.ReadOnly):
+        past[counts].take("a")
+    with store.batch() as batch, pytest.raises(errors.InvalidInput):
+        batch[counts].take("a")
+
+
 def test_a_transaction_reads_no_further_than_it_is_walked(store, counts):
     counts.update({f"{number:03}": number for number in range(600)})
     with store.transaction() as transaction:

@@ -179,6 +179,8 @@ pub enum Transact {
     Write(u8, TableOp),
     /// Folds, and reads the result.
     FoldAndGet(u8, TableOp),
+    /// Reads the key of this op, and deletes it if it is there.
+    Take(u8, TableOp),
     /// Commits.
     Commit(u8, Durability),
     /// Abandons it.

@@ -58,6 +58,13 @@ int main(int argc, char **argv) {
     CHECK(folddb_batch_commit(batch, FOLDDB_DURABILITY_BUFFERED, &err));
     CHECK(has(names, "pre1", NULL) && has(names, "pq", "") && folddb_delete(names, S("pq"), &err));
     OK(err);
+    CHECK(folddb_put(names, S("t"), S("9"), &err));
+    size_t last_len = 0;
+    char *last = folddb_take(names, S("t"), &last_len, &err);
+    CHECK(last != NULL && last_len == 1 && last[0] == '9');
+    folddb_free(last);
+    CHECK(has(names, "t", NULL) && folddb_take(names, S("t"), &last_len, &err) == NULL);
+    OK(err);
     /* one bad row, and nothing of it is written */
     CHECK(folddb_batch_put(batch, names, S("w"), S("5"), &err));
     CHECK(folddb_batch_fold(batch, counters, S("w"), S("not eight"), &err));

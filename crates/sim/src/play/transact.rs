@@ -71,6 +71,10 @@ impl Player {
                 let Some((table, shape)) = player.write_in(running, &op)? else { return Ok(()) };
                 player.get_in(running, &table, &shape.key(op.key))
             }),
+            Transact::Take(which, op) => self.in_transaction(*which, |player, running| {
+                let Some((table, shape)) = player.meet(running, op.table)? else { return Ok(()) };
+                player.take_in(running, (&table, shape), op)
+            }),
             Transact::Commit(which, durability) => {
                 let at = usize::from(*which) % self.transactions.len().max(1);
                 match self.transactions.get(at) {
@@ -147,20 +151,42 @@ impl Player {
 
     /// It reads what its snapshot has, with its own writes since.
     fn get_in(&self, running: &mut Running, table: &BytesTable, key: &[u8]) -> Outcome {
-        let found = match read_key(&running.transaction.table(table), key) {
+        let found = read_key(&running.transaction.table(table), key);
+        self.has_read(running, (table.name(), key), found).map(drop)
+    }
+
+    /// It takes what it would read.
+    fn take_in(&self, running: &mut Running, (table, shape): (&BytesTable, Shape), op: &TableOp) -> Outcome {
+        let key = shape.key(op.key);
+        let found = running.transaction.take(table, &key);
+        if self.has_read(running, (table.name(), &key), found)? {
+            running.ops.push((TableOp { what: What::Delete, ..*op }, shape));
+        }
+        Ok(())
+    }
+
+    /// Notes and compares what was read of a key. Returns whether it has a value.
+    fn has_read(
+        &self,
+        running: &mut Running,
+        (table, key): (&str, &[u8]),
+        found: folddb::Result<Option<Vec<u8>>>,
+    ) -> Result<bool, String> {
+        let found = match found {
             Ok(value) => value.map(Present::Value),
             Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
             Err(error)
                 if error.kind() == ErrorKind::SnapshotTooOld
                     && running.transaction.snapshot().has_ended() =>
             {
-                return Ok(());
+                return Ok(false);
             }
-            Err(error) => return self.refused("read in a transaction", error),
+            Err(error) => return self.refused("read in a transaction", error).map(|()| false),
         };
-        running.reads.insert((table.name().to_owned(), key.to_vec()));
-        let what = format!("{} of {} in a transaction", key.escape_ascii(), table.name());
-        same(&what, &found, &running.sees(&self.known.model, table.name(), key))
+        running.reads.insert((table.to_owned(), key.to_vec()));
+        let what = format!("{} of {table} in a transaction", key.escape_ascii());
+        same(&what, &found, &running.sees(&self.known.model, table, key))?;
+        Ok(matches!(found, Some(Present::Value(_))))
     }
 
     /// It scans the same; all keys in the range that the scan has passed count as read.

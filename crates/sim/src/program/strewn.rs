@@ -76,6 +76,10 @@ fn step(chance: &mut Seeded, temper: &Temper) -> Option<Transact> {
         }
         9 if chance.one_in(8) => Transact::Forget(which),
         10 => Transact::Scan(which, slot(chance), scan(chance)),
+        11 => {
+            let op = op(chance, temper);
+            Transact::Take(which, TableOp { key: near(op.key, chance), ..op })
+        }
         _ => return None,
     })
 }

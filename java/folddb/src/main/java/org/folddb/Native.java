@@ -68,6 +68,8 @@ final class Native {
 
     static native byte[] get(long table, long snapshot, byte[] key, int offset, int length);
 
+    static native byte[] take(long table, byte[] key);
+
     static native byte[][] getMany(long table, long snapshot, byte[][] keys);
 
     static native long scan(

@@ -146,6 +146,19 @@ public final class Table implements AutoCloseable {
     }
 
     /**
+     * The value of a key, which is deleted in the same moment. Of several threads that take one
+     * value, one gets it, and what is written meanwhile is in that value or stays. An absent key is
+     * only read.
+     *
+     * @param key the key
+     * @return its value; null where it is absent
+     * @throws FoldDbException also Conflict, if others wrote to the key in each of 1,000 tries
+     */
+    public byte[] take(byte[] key) {
+        return Native.take(handle.get(), key);
+    }
+
+    /**
      * The value of a key as a snapshot sees it.
      *
      * @param at the snapshot

@@ -58,6 +58,9 @@ class TableTest {
         assertNull(table.get(bytes("k")));
         table.putIfAbsent(bytes("k"), bytes("d"));
         assertEquals("d", text(table.get(bytes("k"))));
+        assertEquals("d", text(table.take(bytes("k"))));
+        assertNull(table.take(bytes("k")));
+        assertNull(table.get(bytes("k")));
     }
 
     @Test
