@@ -100,7 +100,7 @@ fn transactions() -> folddb::Result<()> {
     assert_eq!(accounts.get_many(["bob", "eve", "ann"])?, [Some(30), None, Some(70)]);
     assert_eq!(accounts.take("bob")?, Some(30)); // a get and a delete in one: it is gone now
     // end
-    assert_eq!(accounts.get("bob")?, Some(30));
+    assert_eq!(accounts.get("bob")?, None);
     Ok(())
 }
 
