@@ -21,10 +21,11 @@ import time
 
 COUNTRIES = [a + b for a in "ABDEFGIN" for b in "RTEOU"]
 AGENTS = [
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/119",
-    'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:109.0) Gecko/20100101, ""Firefox""/118.0',
-    "curl/8.4.0, plain",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X), AppleWebKit/605.1.15 Mobile",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/119.0.0.0 Safari/537.36",
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:109.0) Gecko/20100101 (KHTML stock), ""Firefox""/118.0',
+    "Mozilla/5.0 (compatible, bot/2.1), plain",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko),"
+    " Version/17.1 Mobile/15E148 Safari/604.1",
 ]
 # What is asked: a name, the key and fold of FoldDB, and the query of DuckDB.
 LOADS = [

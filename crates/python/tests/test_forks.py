@@ -191,7 +191,7 @@ def handles_of(path, tmp_path):
     gathers = {
         "table": t, "__getitem__": t, "put": row, "put_if_absent": row, "fold": row, "delete": ("t", "a"),
         "delete_range": ("t", "a", "b"), "delete_prefix": ("t", "a"), "commit": (), "__enter__": (),
-        "__exit__": (None, None, None), "__len__": (), "get": ("t", "a"), "fold_and_get": row,
+        "__exit__": (None, None, None), "__len__": (), "get": ("t", "a"), "take": ("t", "a"), "fold_and_get": row,
     }  # fmt: skip
     calls = {
         store: {
@@ -204,7 +204,7 @@ def handles_of(path, tmp_path):
         table: {
             "name": None, "rules": None, "__getitem__": a, "__setitem__": ("a", "x"), "__delitem__": a,
             "__contains__": a, "__iter__": (), "__bool__": (), "get": a, "get_at": ("a", 1), "get_many": (["a"],),
-            "head": a, "history": a, "put": ("a", "x"), "put_if_absent": ("a", "x"), "fold": ("a", "x"), "delete": a,
+            "head": a, "take": a, "history": a, "put": ("a", "x"), "put_if_absent": ("a", "x"), "fold": ("a", "x"), "delete": a,
             "delete_range": ("a", "b"), "delete_prefix": a, "update": ({"a": "x"},), "fold_many": (["a"], ["x"]),
             "put_many": (["a"], ["x"]), "scan": (), "keys": (), "values": (), "items": (), "count": (),
             "aggregate": (), "add_index": ("n:value",), "drop_index": ("all",), "indexes": (), "find": ("all", "x"),
