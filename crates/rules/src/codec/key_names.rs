@@ -66,7 +66,7 @@ impl FromStr for KeyCodec {
     fn from_str(name: &str) -> Result<KeyCodec, ParseError> {
         match name.trim() {
             "bytes" => return Ok(KeyCodec::Bytes),
-            "utf8" => return Ok(KeyCodec::Utf8),
+            "utf8" | "text" => return Ok(KeyCodec::Utf8), // as elements of tuples call it
             "u32" => return Ok(KeyCodec::U32),
             "u64" => return Ok(KeyCodec::U64),
             "i64" => return Ok(KeyCodec::I64),
@@ -112,7 +112,7 @@ fn no_key(name: &str, at: usize) -> ParseError {
 /// What other languages, and elements, call the types of keys.
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
-        "text" | "string" | "str" => "utf8",
+        "string" | "str" => "utf8",
         "int" | "integer" | "int64" | "long" => "i64",
         "blob" | "binary" => "bytes",
         "timestamp" | "datetime" | "date" => "time",

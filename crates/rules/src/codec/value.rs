@@ -82,7 +82,8 @@ impl FromStr for ValueCodec {
     type Err = ParseError;
 
     fn from_str(name: &str) -> Result<ValueCodec, ParseError> {
-        let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == name.trim());
+        let wanted = if name.trim() == "text" { "utf8" } else { name.trim() }; // as keys may call it
+        let found = ValueCodec::ALL.into_iter().find(|codec| codec.name() == wanted);
         found.ok_or_else(|| {
             let message = format!(
                 "`{name}` is not a type of values: use bytes, utf8, u8 to u128, i8 to i128, f32, f64, bool, time or json"
@@ -97,7 +98,7 @@ impl FromStr for ValueCodec {
 /// What other languages call the types of values.
 fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
-        "text" | "string" | "str" => "utf8",
+        "string" | "str" => "utf8",
         "int" | "integer" | "int64" | "long" => "i64",
         "float" | "double" | "float64" => "f64",
         "blob" | "binary" => "bytes",

@@ -155,6 +155,12 @@ fn a_mistake_offers_what_may_have_been_meant() {
 }
 
 #[test]
+fn text_is_the_same_type_as_in_a_tuple() {
+    assert_eq!("text".parse::<KeyCodec>().unwrap(), KeyCodec::Utf8);
+    assert_eq!("text".parse::<ValueCodec>().unwrap(), ValueCodec::Utf8);
+}
+
+#[test]
 fn a_mistake_within_a_longer_text_keeps_its_place() {
     let line = "value_placement=file";
     let error = "file".parse::<ValuePlacement>().unwrap_err().within(line, 16);

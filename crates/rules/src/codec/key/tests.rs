@@ -37,7 +37,7 @@ fn names() {
     for name in [
         "",
         "u65",
-        "text",
+        "Text",
         "tuple()",
         "tuple(",
         "tuple(text",
