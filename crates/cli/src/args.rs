@@ -14,8 +14,8 @@ use crate::human;
 use crate::zones::Zone;
 
 pub(crate) use common::{
-    DurabilityArgs, DurabilityName, InputFormat, KeyArgs, LookArgs, OutputFormat, RangeArgs, RowsArgs,
-    StatsArgs, StoreArgs, StoreTableArgs, WriteArgs,
+    DurabilityArgs, DurabilityName, ImportsArgs, InputFormat, KeyArgs, LookArgs, OutputFormat, RangeArgs,
+    RowsArgs, StatsArgs, StoreArgs, StoreTableArgs, WriteArgs,
 };
 pub(crate) use data::{
     AggregateArgs, AlterArgs, CountArgs, CreateArgs, DeleteArgs, DropArgs, ExportArgs, ExportDirArgs,
@@ -113,7 +113,7 @@ pub(crate) enum Verb {
     /// which reports how many rows are in. Rows from a pipe are committed at least once a second.
     Import(Box<ImportArgs>),
     /// List the files that were imported into a table, and how far each is in
-    Imports(StoreTableArgs),
+    Imports(ImportsArgs),
     /// Write rows to a file or to stdout, as CSV, TSV, NDJSON, Markdown or SQL
     ///
     /// The times at which values expire are left out, with a note if there are any; `dump` keeps

@@ -39,6 +39,12 @@ pub(crate) fn hear() -> Hearing {
 }
 
 impl Hearing {
+    /// Handles it to the end of the process: what is done, and told, is not to end as if the signal
+    /// had broken it off. A second one ends the process, as ever.
+    pub(crate) fn to_the_end(self) {
+        std::mem::forget(self);
+    }
+
     /// The request is processed: the next signal only sets the flag again.
     pub(crate) fn heed(&self) {
         self.0.store(false, Ordering::Relaxed);

@@ -223,6 +223,30 @@ fn an_interrupted_import_says_how_many_rows_are_in() {
     assert_eq!(place.done(&["count", "s", "t"]), "2\n");
 }
 
+/// Once it has reported what is in, Ctrl-C stops what is shown, and the import has ended.
+#[test]
+fn an_interrupt_after_the_report_of_an_import_is_an_exit_code_and_no_signal() {
+    let place = Place::new();
+    place.write("rows.csv", (0..ROWS).map(|n| format!("a key of some length {n},{n}\n")).collect::<String>());
+    let rows = ROWS.to_string();
+    let words = ["import", "s", "t", "rows.csv", "--create", "--no-header", "--key", "c1", "--fold"];
+    let mut import = start(&place, &[&words[..], &["sum:u64 = c2", "--show", &rows]].concat());
+    let mut said = BufReader::new(import.stderr.take().expect("a pipe"));
+    let mut report = String::new();
+    said.read_line(&mut report).expect("text");
+    assert_eq!(report, "imported 300,000 rows into t\n");
+    // It waits for a reader of its output.
+    interrupt(&import);
+    let mut shown = String::new();
+    import.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("text");
+    said.read_to_string(&mut report).expect("text");
+    assert_eq!(import.wait().expect("the import ends").code(), Some(130), "{report}");
+    assert!(shown.lines().count() < ROWS, "what is shown was stopped");
+    assert_eq!(place.done(&["count", "s", "t"]), "300000\n");
+    let again = place.run(&[&words[..], &["sum:u64 = c2"]].concat());
+    assert_eq!((again.code, again.out.as_str()), (0, ""), "{}", again.err);
+}
+
 /// At a terminal that moves no cursor, Ctrl-C drops the line that is being typed, any number of
 /// times, and ends neither the shell nor its transaction.
 #[cfg(target_os = "linux")]

@@ -23,6 +23,19 @@ pub(crate) struct StoreTableArgs {
     pub(crate) table: Option<String>,
 }
 
+/// `imports`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportsArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Forget those whose files are gone; their rows stay. Such a file that comes back, under
+    /// whatever name, is counted again
+    #[arg(long)]
+    pub(crate) forget_gone: bool,
+}
+
 /// `stats`.
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {

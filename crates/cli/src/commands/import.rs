@@ -30,7 +30,7 @@ use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
 use crate::import::source::{self, Source};
 use crate::import::tape;
-use crate::interrupt;
+use crate::interrupt::{self, Hearing};
 use crate::progress;
 use crate::render::print_rows;
 use crate::rules_words::{check_expires, check_table_name};
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     if args.files.iter().any(|file| file == "-") && session.shared.is_some() {
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
-    let Named { files: mut names, refused } = files::named(&args.files, &args.store)?;
-    check_follow(args, &names)?;
+    let Named { files: mut names, mut refused } = files::named(&args.files, &args.store)?;
+    check_follow(args, &names, &mut refused)?;
     check_aside(args, &names)?;
     let hearing = session.shared.is_none().then(interrupt::hear); // a shell does this itself
     let is_single = names == args.files && names.len() == 1;
@@ -101,10 +101,11 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     (import.totals.written, import.totals.left) = (sink.written(), sink.left());
     import.totals.can_go_on = sink.entry().is_some() && sink.written() > 0;
     import.bar.finish_and_clear();
-    drop(hearing);
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
-    end(import, session, store, ended, began)
+    let ended = end(import, session, store, ended, began);
+    hearing.into_iter().for_each(Hearing::to_the_end);
+    ended
 }
 
 /// The same, for a command line that names no key, with the columns of the first file to choose it
@@ -168,7 +169,8 @@ fn import_again(args: &ImportArgs, stated: &Stated) -> u128 {
 }
 
 /// The file that keeps bad rows, if one is asked for. What comes from a pipe does not go on where
-/// it was, and neither does what is counted again, before any of it is in.
+/// it was. One that counts files again goes on where its own records are, or, before any of it is
+/// in, where the next records will be. Others go on in the file of one that has ended.
 fn asked(
     args: &ImportArgs,
     stated: &Stated,
@@ -177,11 +179,15 @@ fn asked(
     again: Option<u128>,
 ) -> Option<Asked> {
     let path = args.bad_rows.clone()?;
-    let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args));
     let own = || known.iter().filter(|entry| again.is_none() || entry.again == again);
-    let goes_on = first.inode.is_some() && (again.is_none() || own().next().is_some());
+    let next = || known.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
+    let number = match again {
+        Some(_) => own().map(|entry| entry.number).min().or_else(|| Some(next())),
+        None => kept::again_of(&path),
+    };
+    let of = kept::import_of(&args.store.to_string_lossy(), &args.table, &stated.how(args), number);
     let noted = || own().filter_map(|entry| Some((entry.kept.clone()?, entry.done))).collect();
-    Some(Asked { path, of, noted: goes_on.then(noted), read: names.to_vec() })
+    Some(Asked { path, of, noted: first.inode.is_some().then(noted), read: names.to_vec() })
 }
 
 /// The file for bad rows must not be one that is read, by this import or by its next.
@@ -211,8 +217,15 @@ fn check_aside(args: &ImportArgs, names: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// What is followed is the last of the files that are named.
-fn check_follow(args: &ImportArgs, names: &[String]) -> Result<(), Failure> {
+/// What is followed is the last of the files that are named, which has to be there.
+fn check_follow(
+    args: &ImportArgs,
+    names: &[String],
+    refused: &mut Vec<(String, Failure)>,
+) -> Result<(), Failure> {
+    if let Some((_, failure)) = refused.pop_if(|(name, _)| args.follow && args.files.last() == Some(name)) {
+        return Err(failure);
+    }
     let is_dir = |file: &String| Path::new(file).is_dir() || !Path::new(file).exists();
     match names.last() {
         Some(last) if args.follow && last == "-" => Err(Failure::Usage(
@@ -354,8 +367,8 @@ fn end(
     })?;
     set_aside?;
     if let Some(store) = store.as_ref().filter(|_| is_there) {
+        note_end(&import, store)?; // it is told, also where Ctrl-C ends what is shown
         show(import.args, session, store)?;
-        note_end(&import, store)?;
     }
     store.map(Opened::close).transpose()?;
     let is_lost = import.bad.count + import.totals.bad_before() > 0;

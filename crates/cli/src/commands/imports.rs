@@ -1,8 +1,10 @@
 //! `folddb imports STORE [TABLE]`: the files that were imported into a table, and how far.
 
-use folddb::Datum;
+use std::path::Path;
 
-use crate::args::StoreTableArgs;
+use folddb::{Datum, Store};
+
+use crate::args::ImportsArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::ledger::{self, Entry};
@@ -11,11 +13,17 @@ use crate::render::table;
 use crate::session::Session;
 use crate::zones;
 
-pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
-    let store = session.read(&args.store)?;
+pub(crate) fn run(args: &ImportsArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = match args.forget_gone {
+        true => session.write(&args.store)?,
+        false => session.read(&args.store)?,
+    };
     let entries = ledger::entries(&store, args.table.as_deref())?;
     if let (Some(table), true) = (&args.table, entries.is_empty()) {
         store.known_table(table)?; // a mistyped name is no table without imports
+    }
+    if args.forget_gone {
+        return forget_gone(&store, entries, session);
     }
     let is_json = session.globals.json;
     if is_json {
@@ -33,6 +41,7 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
                     "last_line_open": entry.is_open,
                     "followed": entry.is_followed,
                     "counting_again": entry.again.is_some(),
+                    "gone": is_gone(entry),
                     "line": entry.line,
                     "how": entry.how.as_str(),
                     "at": zones::shown(&entry.at),
@@ -50,6 +59,25 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     })
 }
 
+/// Whether nothing is at the path of a file any more: it was removed, or is elsewhere, which the
+/// next import finds out.
+fn is_gone(entry: &Entry) -> bool {
+    !Path::new(&entry.disk.path).exists()
+}
+
+fn forget_gone(
+    store: &Store,
+    mut entries: Vec<(String, Entry)>,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    entries.retain(|(_, entry)| is_gone(entry));
+    ledger::forget_all(store, &entries)?;
+    let count = entries.len() as u64;
+    session.report(&object! { "forgotten": count }, |out| {
+        writeln!(out, "forgot {}, whose rows stay", human::plural(count, "file"))
+    })
+}
+
 fn row(table: &str, entry: &Entry) -> Vec<Datum> {
     let text = |text: &str| Datum::Text(text.to_owned());
     let state = match entry.done {
@@ -61,6 +89,7 @@ fn row(table: &str, entry: &Entry) -> Vec<Datum> {
             format!("{again}{how} row {}", human::count(entry.read + entry.skip))
         }
     };
+    let state = if is_gone(entry) { format!("{state}; gone") } else { state };
     vec![
         text(table),
         text(&entry.file),

@@ -28,12 +28,12 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
         return Err(Failure::Usage("in a shell, stdin has the commands; name a file".to_owned()));
     }
     let options = LoadOptions::default().partial(args.partial).over(args.over);
-    let mut source = source::open(&args.file, Said::Nothing)?;
+    let mut source = source::open(&args.file, Said::NOTHING)?;
     let is_file = source.bytes_total.is_some();
     if is_file {
         let of_store = session.options();
         over(source, "checking", |dump| Store::check_dump(dump, &options, &of_store))?;
-        source = source::open(&args.file, Said::Nothing)?;
+        source = source::open(&args.file, Said::NOTHING)?;
     } else {
         source.reader = checked_beginning(source.reader, &session.options())?;
     }

@@ -22,7 +22,7 @@
 //! Two stray quotes make a valid field of the lines between them. If nearly all of these, and those
 //! with the quotes, have as many fields as a row, they are rows, and the quote is taken for one
 //! that does not close; unless it is said that they are text. Any other field of many lines is
-//! taken, and noted.
+//! taken, and noted, as is one of few lines that are all like rows.
 //!
 //! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
 //! whole fields, or doubled in one, is found at once: its fields are places in the buffer
@@ -40,7 +40,7 @@ use crate::import::tape::{Content, Tape};
 
 use marks::Marks;
 
-/// A field of more lines than this is noted.
+/// A field of more lines than this is noted, and one of fewer if they are like rows.
 pub(crate) const FIELD_LINES_MAX: u64 = 4;
 
 /// So many lines in a quote are rows where a row has two fields only.
@@ -59,8 +59,9 @@ pub(crate) enum Found {
     /// The same of one that does, so many lines later, and the lines between are rows.
     StrayQuote { lines: u64 },
     /// The text, which may grow, ends inside the quote with which the last field of the record
-    /// begins. The field is the rest of its line, and what follows is left: there are no more.
-    LeftOpen,
+    /// begins. The field is the rest of its line, and what follows is left, so many lines behind
+    /// that one: there are no more.
+    LeftOpen { lines: u64 },
     /// The record is too long; its line is skipped.
     TooLong,
     /// A record with a field that has text behind its closing quote: which one, and whether a
@@ -101,6 +102,15 @@ enum FieldEnd {
     TooLong,
 }
 
+/// Lines of a quoted field that are like rows.
+#[derive(Clone, Copy)]
+struct InField {
+    /// The text ends within the last one.
+    is_undecided: bool,
+    /// They have so many fields, or are so many, that they are no text.
+    are_surely: bool,
+}
+
 /// Where a field of many lines is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -108,6 +118,8 @@ pub(crate) struct Span {
     pub(crate) line: u64,
     /// How many lines it is on.
     pub(crate) lines: u64,
+    /// They are few, and like rows.
+    pub(crate) is_of_rows: bool,
 }
 
 /// The records of a text. An error of the reader leaves the state before the record: the call may
@@ -164,7 +176,8 @@ pub(crate) struct Records {
     pub(crate) open_quote: Option<u64>,
     /// What is before the last line, and its number, if it is a comment without an end.
     passed_open: Option<(Content, u64)>,
-    /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines.
+    /// The first field of the present record with more than [`FIELD_LINES_MAX`] lines, or with
+    /// fewer that are like rows.
     pub(crate) span: Option<Span>,
 }
 
@@ -393,7 +406,10 @@ impl Records {
                 }
                 FieldEnd::OpenQuote { at, lines, is_undecided, closes } => {
                     let (end, found) = match (is_undecided && self.may_grow, closes) {
-                        (true, _) => (self.text.len() - self.begin, Found::LeftOpen),
+                        (true, _) => {
+                            let lines = lines_in(&self.text[self.begin + at + self.field.len()..]);
+                            (self.text.len() - self.begin, Found::LeftOpen { lines })
+                        }
                         (false, None) => (at + self.field.len(), Found::OpenQuote),
                         (false, Some(lines)) => (at + self.field.len(), Found::StrayQuote { lines }),
                     };
@@ -410,7 +426,7 @@ impl Records {
     fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
         (self.record_line, self.record_lines) = (self.line, lines);
         (self.record_bytes, self.begin_line) = (at, self.line);
-        self.is_left_open = found == Found::LeftOpen;
+        self.is_left_open = matches!(found, Found::LeftOpen { .. });
         self.begin += at;
         self.line += lines;
         self.after_return = false;
@@ -530,15 +546,17 @@ impl Records {
                 closes: None,
             });
         }
-        let span = Span { line: self.line + opened_lines, lines: *lines - opened_lines + 1 };
-        let rows = if span.lines > FIELD_LINES_MAX { self.rows_in_field(*at)? } else { None };
-        if let Some(is_undecided) = rows {
+        let (line, of_field) = (self.line + opened_lines, *lines - opened_lines + 1);
+        let is_long = of_field > FIELD_LINES_MAX;
+        let rows = if of_field > 1 { self.rows_in_field(*at)? } else { None };
+        if let Some(InField { is_undecided, .. }) = rows.filter(|rows| is_long && rows.are_surely) {
             self.put_line(opened_at);
-            let closes = Some(span.lines - 1);
+            let closes = Some(of_field - 1);
             return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines, is_undecided, closes });
         }
-        if span.lines > FIELD_LINES_MAX && !self.dialect.is_multiline {
-            self.span.get_or_insert(span);
+        let is_of_rows = !is_long && rows.is_some() && !self.has_blanks_as_in_text();
+        if is_long && !self.dialect.is_multiline || is_of_rows {
+            self.span.get_or_insert(Span { line, lines: of_field, is_of_rows });
         }
         if !self.ends_field(*at)? {
             self.tear(opened_at, *at);
@@ -549,9 +567,8 @@ impl Records {
     /// Whether the lines of the field that has been read, and that closes before `at`, are rows
     /// between two stray quotes: the first and the last one, with what is around the field, have as
     /// many fields as a row, and so have nine of ten between them. A text that was quoted seldom
-    /// has, nor has a table in a field, which comes beside the other fields. If they are, whether
-    /// the text ends within the last one.
-    fn rows_in_field(&mut self, at: usize) -> io::Result<Option<bool>> {
+    /// has, nor has a table in a field, which comes beside the other fields.
+    fn rows_in_field(&mut self, at: usize) -> io::Result<Option<InField>> {
         let Some(width) = self.width else { return Ok(None) };
         let mut end = at;
         while self.byte(end)?.is_some_and(|byte| !is_line_end(byte)) && end < at + LAST_LINE_MAX {
@@ -572,8 +589,14 @@ impl Records {
         let is_row = |line: &[u8]| fields(line) == width && has_both(line);
         let (rows, lines) =
             lines.fold((0, 0), |(rows, lines), line| (rows + usize::from(is_row(line)), lines + 1));
-        let are_enough = width > 2 || rows >= ROWS_OF_TWO_FIELDS_MIN;
-        Ok((rows * 10 >= lines * 9 && are_enough).then_some(is_undecided))
+        let are_surely = width > 2 || rows >= ROWS_OF_TWO_FIELDS_MIN;
+        Ok((rows * 10 >= lines * 9).then_some(InField { is_undecided, are_surely }))
+    }
+
+    /// Whether a delimiter in the field that has been read has a blank behind it, as a comma in a
+    /// text has.
+    fn has_blanks_as_in_text(&self) -> bool {
+        memchr::memmem::find(&self.field, &[self.dialect.delimiter, b' ']).is_some()
     }
 
     /// The field that opens at one place, and closes before another, is as it is in the text.
@@ -740,6 +763,12 @@ impl Records {
         self.reader.consume(len);
         Ok(if is_too_long { More::TooLong } else { More::Read })
     }
+}
+
+/// How many lines begin in a text that is behind another line.
+fn lines_in(text: &[u8]) -> u64 {
+    let whole = text.strip_suffix(b"\n").unwrap_or(text);
+    memchr::memchr_iter(b'\n', whole).count() as u64
 }
 
 /// Whether what comes behind this text is escaped by a sign, which also escapes itself.

@@ -48,7 +48,7 @@ impl Delimited {
                 }
                 Found::OpenQuote
                 | Found::StrayQuote { .. }
-                | Found::LeftOpen
+                | Found::LeftOpen { .. }
                 | Found::TooLong
                 | Found::Torn { .. } => {
                     let line = form.records.record_line;
@@ -188,8 +188,12 @@ impl Delimited {
             _ => found == Found::OpenQuote && !self.hint_of_escape().is_empty(),
         };
         let text = self.text_of_record().filter(|_| is_read_otherwise);
-        let rows_later = if let Found::StrayQuote { lines } = found { lines } else { 0 };
-        BadRow { rows_later, is_left_open: found == Found::LeftOpen, text: text.map(<[u8]>::to_vec), ..bad }
+        let text = text.map(<[u8]>::to_vec);
+        match found {
+            Found::StrayQuote { lines } => BadRow { rows_later: lines, text, ..bad },
+            Found::LeftOpen { lines } => BadRow { lines_later: lines, is_left_open: true, text, ..bad },
+            _ => BadRow { text, ..bad },
+        }
     }
 
     /// Why a field is bad that has text behind its closing quote.
@@ -373,7 +377,7 @@ impl Tally {
         loop {
             match records.advance() {
                 Err(_) | Ok(Found::End) => return tally,
-                Ok(Found::LeftOpen) => tally.is_left_open = true, // it may close behind what is here
+                Ok(Found::LeftOpen { .. }) => tally.is_left_open = true, // it may close behind what is here
                 Ok(Found::Record) if *first.get_or_insert(records.len()) == records.len() => tally.good += 1,
                 Ok(_) => tally.bad += 1,
             }

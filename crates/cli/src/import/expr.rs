@@ -16,6 +16,7 @@ pub(crate) mod function;
 mod words;
 pub(crate) mod parse;
 pub(crate) mod split;
+pub(crate) mod normal;
 
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -10,20 +10,26 @@ use crate::failure::Failure;
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     pub(crate) files: Vec<String>,
-    /// What cannot be read below a directory or a pattern, and why: by its name.
+    /// What is not there, or cannot be read below a directory or a pattern, and why: by its name.
     pub(crate) refused: Vec<(String, Failure)>,
 }
 
 /// The files of a command line. `-` is stdin. Those of the store that takes their rows are none of
-/// a directory in which it is.
+/// a directory in which it is. What names no file is refused as a file is that cannot be read: the
+/// only word ends the command, and one of several does not keep the others out.
 pub(crate) fn named(words: &[String], store: &Path) -> Result<Named, Failure> {
     let (mut named, but) = (Named::default(), store.canonicalize().ok());
     for word in words {
-        add(word, but.as_slice(), &mut named)?;
+        match add(word, but.as_slice(), &mut named) {
+            Err(failure @ (Failure::NoFile(_) | Failure::Refused(_))) if words.len() > 1 => {
+                named.refused.push((word.clone(), failure));
+            }
+            added => added?,
+        }
     }
     let mut seen = std::collections::HashSet::new();
     named.files.retain(|file| seen.insert(file.clone()));
-    if named.files.len() > 1 && named.files.iter().any(|file| file == "-") {
+    if named.len() > 1 && named.files.iter().any(|file| file == "-") {
         return Err(Failure::Usage("stdin (`-`) is read alone, not beside files".to_owned()));
     }
     Ok(named)

@@ -41,6 +41,12 @@ pub(crate) fn is_row(first: &[String], second: &[String], is_asked_for: impl Fn(
         && !first.iter().any(|field| is_asked_for(field.trim()))
 }
 
+/// Whether a line may be a row, as far as it tells that alone: it has a number or a time.
+pub(crate) fn may_be_row(line: &str) -> bool {
+    let mut fields = line.split([',', ';', '\t', '|', ' ']).map(|field| field.trim_matches('"'));
+    fields.any(|field| Kind::of(field) != Kind::Text)
+}
+
 /// The fields of the first records of a text, good or bad.
 pub(crate) fn first_records(text: &[u8], dialect: Dialect) -> impl Iterator<Item = Vec<String>> {
     let mut records = Records::of_text(text.to_vec(), true, dialect, ROW_BYTES_MAX);

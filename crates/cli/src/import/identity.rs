@@ -15,7 +15,8 @@
 //! same file by its inode, as after a rename, or if the file of the record is not at that path any
 //! more: many small files are alike. One that is followed is known by its inode only: what a
 //! rotation puts in its place may be alike, too. A record goes with its file, where that is found
-//! renamed or packed: what is at its path tells of the next ones whether they are others.
+//! renamed or packed: what is at its path tells of the next ones whether they are others. While the
+//! file of a record is beside its path, under another name, what is at that path is another one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{DirEntry, File, Metadata};
@@ -213,7 +214,7 @@ impl Records {
         disk: &OnDisk,
         is_it: impl Fn(&&Entry) -> bool,
     ) -> Result<Known, Failure> {
-        let mut source = source::open_rows(name, Said::Format)?; // whoever reads its rows says what it is
+        let mut source = source::open_rows(name, Said::ALL)?; // whoever reads its rows says what it is
         let packed = source.packed.take();
         // What is packed and damaged is named as that.
         let failed = |error: std::io::Error| {
@@ -305,9 +306,22 @@ fn is_there(entry: &Entry) -> bool {
     (facts.len(), modified_ns(&facts)) == (*bytes, *modified) || begins_alike(entry)
 }
 
+/// Whether the file of a record is beside its path, under another name, as after a rotation.
+pub(crate) fn is_renamed(entry: &Entry) -> bool {
+    entry.disk.inode.is_some() && names_with(&entry.disk.path, entry.disk.inode).next().is_some()
+}
+
+/// Whether a file that has all that is in of a record, and no more, may be another one all the
+/// same: it is small, at the same place, and was written since.
+pub(crate) fn may_be_another(entry: &Entry, disk: &OnDisk) -> bool {
+    let is_small = entry.content.begin_bytes() < BEGIN_BYTES;
+    let is_there = is_small && disk.path == entry.disk.path && disk.bytes == entry.disk.bytes;
+    is_there && disk.modified != entry.disk.modified
+}
+
 /// Whether what is at the path of a record begins as its file does. What cannot be read may.
 fn begins_alike(entry: &Entry) -> bool {
-    let Ok(source) = source::open_rows(&entry.disk.path, Said::Format) else { return true };
+    let Ok(source) = source::open_rows(&entry.disk.path, Said::ALL) else { return true };
     let mut begin = Vec::new();
     let read = source.reader.take(entry.content.begin_bytes() as u64).read_to_end(&mut begin);
     read.is_err() || tape::hash(&begin) == entry.content.begin
@@ -337,32 +351,44 @@ pub(crate) fn is_of_another(entry: &Entry, disk: &OnDisk) -> bool {
 fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
     let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
     let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
-    let has_place = || entry.disk.path == disk.path || !is_there(entry);
+    let has_place = || match entry.disk.path == disk.path {
+        true => !is_renamed(entry),
+        false => !is_there(entry),
+    };
     is_large || has_inode_of(entry, disk) || !is_another && has_place()
 }
 
 /// Files beside one that may be what it was before a rotation: first the one with this inode, then
 /// those whose names begin as its name does, which may be packed.
 pub(crate) fn names_beside(name: &str, inode: Option<Inode>) -> impl Iterator<Item = String> {
-    let path = Path::new(name);
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let file = Path::new(name).file_name().unwrap_or_default().as_encoded_bytes();
     let stem = file.split(|byte| *byte == b'.').next().unwrap_or(file); // app.log becomes app-1.log
-    let has_inode = |entry: &DirEntry| entry.metadata().is_ok_and(|facts| Some(Inode::of(&facts)) == inode);
-    let (mut moved, mut alike) = (Vec::new(), Vec::new());
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let is_other = Some(entry.file_name().as_os_str()) != path.file_name();
-        let name = path.with_file_name(entry.file_name()).into_os_string().into_string();
-        match name {
-            Ok(name) if is_other && has_inode(&entry) => moved.push(name),
-            Ok(name) if is_other && entry.file_name().as_encoded_bytes().starts_with(stem) => {
-                alike.push(name)
-            }
-            _ => {}
-        }
-    }
+    let is_alike = |(_, entry): &(String, DirEntry)| {
+        !has_inode(entry, inode) && entry.file_name().as_encoded_bytes().starts_with(stem)
+    };
+    let mut alike: Vec<String> = beside(name).filter(is_alike).map(|(name, _)| name).collect();
     alike.sort_unstable();
-    moved.into_iter().chain(alike)
+    names_with(name, inode).chain(alike)
+}
+
+/// Files beside one, with this inode.
+fn names_with(name: &str, inode: Option<Inode>) -> impl Iterator<Item = String> {
+    beside(name).filter(move |(_, entry)| has_inode(entry, inode)).map(|(name, _)| name)
+}
+
+fn has_inode(entry: &DirEntry, inode: Option<Inode>) -> bool {
+    entry.metadata().is_ok_and(|facts| Some(Inode::of(&facts)) == inode)
+}
+
+/// The other files in the directory of one, with their names.
+fn beside(name: &str) -> impl Iterator<Item = (String, DirEntry)> {
+    let path = Path::new(name).to_owned();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::read_dir(dir).into_iter().flatten().flatten().filter_map(move |entry| {
+        let is_other = Some(entry.file_name().as_os_str()) != path.file_name();
+        let name = path.with_file_name(entry.file_name()).into_os_string().into_string().ok()?;
+        is_other.then_some((name, entry))
+    })
 }
 
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line

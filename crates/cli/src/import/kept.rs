@@ -12,7 +12,9 @@
 //! same quotes. The lines that begin with `#` are read as empty ones, which all formats pass over,
 //! so that lines are counted as an editor counts them.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -26,6 +28,9 @@ use crate::import::row::without_mark;
 const FIRST: &str =
     "# bad rows, kept by `folddb import`: mend them, and import this file by the same command. ";
 const REASON: &str = "# bad row: ";
+
+/// No first line is longer.
+const FIRST_BYTES_MAX: u64 = 1 << 20;
 
 /// The same before a row with lines that begin so, too: how many lines are the row.
 const REASON_OF_LINES: &str = "# bad row (";
@@ -197,9 +202,23 @@ fn lines_of_row(line: &[u8]) -> Option<u64> {
     LINES.iter().find_map(|end| rest.strip_suffix(end)?.parse().ok())
 }
 
-/// What an import is told by, in the first line of its file of bad rows.
-pub(crate) fn import_of(store: &str, table: &str, options: &str) -> Value {
-    json!({ "store": store, "table": table, "options": options })
+/// What an import is told by, in the first line of its file of bad rows. One that counts files
+/// again has the number of its first record besides, so that no two of them are taken for the same.
+pub(crate) fn import_of(store: &str, table: &str, options: &str, again: Option<u64>) -> Value {
+    let mut of = json!({ "store": store, "table": table, "options": options });
+    if let Some(number) = again {
+        of["again"] = number.into();
+    }
+    of
+}
+
+/// The number in the first line of a file of bad rows, if an import that counts files again made
+/// it.
+pub(crate) fn again_of(path: &Path) -> Option<u64> {
+    let file = if path.is_file() { File::open(path).ok()? } else { return None }; // a pipe is left alone
+    let mut line = String::new();
+    BufReader::new(file.take(FIRST_BYTES_MAX)).read_line(&mut line).ok()?;
+    serde_json::from_str::<Value>(line.strip_prefix(FIRST)?).ok()?["again"].as_u64()
 }
 
 /// The rows of such a file.

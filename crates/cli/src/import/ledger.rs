@@ -313,6 +313,17 @@ pub(crate) fn forget(store: &Store, table: &str) -> Result<(), Failure> {
     }
 }
 
+/// Forgets these records, each of a table.
+pub(crate) fn forget_all(store: &Store, entries: &[(String, Entry)]) -> Result<(), Failure> {
+    let Some(records) = open(store)?.filter(|_| !entries.is_empty()) else { return Ok(()) };
+    let mut batch = store.batch();
+    for (table, entry) in entries {
+        batch.write(&records, WriteOp::Delete, &key(&records, table, Some(entry.number))?, &[]);
+    }
+    batch.commit(Durability::Sync)?;
+    Ok(())
+}
+
 /// Makes what was imported into a table of one store count for that of another one, too.
 pub(crate) fn copy(from: &Store, to: &Store, table: &str) -> Result<(), Failure> {
     forget(to, table)?;

@@ -25,8 +25,9 @@ const VHOST: &str = r"(?<vhost>[^\s:]+|\[[^\]\s]*\])(?::(?<port>\d+))? (?<host>\
 const SYSLOG: [&str; 3] = [
     r"^(?:<(?<priority>\d+)>)?1 (?<time>\S+) (?<host>\S+) (?<program>\S+) (?<pid>\S+) (?<id>\S+) (?<data>-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: (?<message>.*))?$",
     r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<program>[^:\[\s]+)(?:\[(?<pid>\d+)\])?: ?(?<message>.*)$",
-    // What the daemon itself says: of a line that came again, and that it is alive.
-    r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?<host>\S+) (?<message>-- MARK --|(?:--- )?last message repeated \d+ times?(?: ---)?)\s*$",
+    // What the daemon itself says: of a line that came again, and that it is alive. Some write no
+    // host then.
+    r"^(?:<(?<priority>\d+)>)?(?<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) (?:(?<host>\S+) )??(?<message>-- MARK --|(?:--- )?last message repeated \d+ times?(?: ---)?)\s*$",
 ];
 
 /// What a line looks like: the first pattern that fits takes it apart. Those of access logs are

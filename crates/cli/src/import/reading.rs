@@ -180,9 +180,12 @@ impl Waits {
     }
 }
 
-/// Whether the command line says what a file is.
+/// What the command line says of a file.
 pub(crate) fn said(args: &ImportArgs) -> Said {
-    if args.format.is_some() || args.regex.is_some() { Said::Format } else { Said::Nothing }
+    let format = args.format.is_some() || args.regex.is_some();
+    let names_columns = |format| matches!(format, InputFormat::Csv | InputFormat::Tsv | InputFormat::Spaces);
+    let is_stated = args.header || args.no_header || args.regex.is_some();
+    Said { format, header: is_stated || args.format.is_some_and(|format| !names_columns(format)) }
 }
 
 fn nothing_to_escape() -> Failure {
@@ -453,7 +456,9 @@ impl Import<'_> {
         if totals.files_read > 0 || !totals.passed.is_empty() || totals.refused.is_empty() {
             return Ok(());
         }
-        let mut refused = std::mem::take(&mut totals.refused).into_iter().map(|refused| refused.failure);
+        let refused = std::mem::take(&mut totals.refused);
+        let is_none_there = refused.iter().all(|refused| matches!(refused.failure, Failure::NoFile(_)));
+        let mut refused = refused.into_iter().map(|refused| refused.failure);
         let Some(first) = refused.next() else { return Ok(()) };
         let reasons: Vec<String> = refused.map(|failure| failure.to_string()).collect();
         let mut text = first.to_string();
@@ -466,6 +471,7 @@ impl Import<'_> {
         }
         Err(match first {
             Failure::Usage(_) => Failure::Usage(text),
+            Failure::NoFile(_) if is_none_there => Failure::NoFile(text),
             _ => Failure::Refused(text),
         })
     }
@@ -474,6 +480,12 @@ impl Import<'_> {
     pub(crate) fn pass_over(&mut self, (name, disk): (&str, Option<&OnDisk>), entry: Entry) {
         if disk.is_some_and(|disk| disk.path != entry.disk.path) && entry.file != name {
             self.totals.passed_as.insert(name.to_owned(), entry.file.clone());
+        }
+        let alike = disk.filter(|disk| identity::may_be_another(&entry, disk));
+        if let Some(disk) = alike.filter(|_| !self.settled.contains(&entry.number)) {
+            self.totals.passed_alike.push(name.to_owned());
+            self.moved.insert(entry.number); // that is said once
+            self.known.put(Entry { disk: disk.clone(), ..entry.clone() });
         }
         if self.known.is_begun_again(&entry, self.again) {
             self.totals.begun_again.push(name.to_owned());
@@ -507,7 +519,7 @@ impl Import<'_> {
                 |entry: &&Entry| entry.done && !entry.is_open && entry.content.bytes == entry.disk.bytes;
             let Some(entry) = self.known.get(before.number).filter(is_in) else { continue };
             let has_lines = |source: Source| source.may_grow && !source.is_packed && !source.is_array;
-            if !source::open(&before.file, Said::Format).is_ok_and(has_lines) {
+            if !source::open(&before.file, Said::ALL).is_ok_and(has_lines) {
                 continue;
             }
             if identity::ends_line(&before.file, entry).is_ok_and(|ends| !ends) {
@@ -559,7 +571,8 @@ impl Import<'_> {
         if is_known || self.args.again || self.args.follow {
             return None;
         }
-        let earlier = self.known.at_path(&entry.disk.path).filter(|earlier| earlier.read > 0)?;
+        let is_another = |earlier: &&Entry| earlier.read > 0 && !identity::is_renamed(earlier);
+        let earlier = self.known.at_path(&entry.disk.path).filter(is_another)?;
         Some(Entry { file: entry.file.clone(), ..earlier.clone() })
     }
 
@@ -679,7 +692,7 @@ impl Import<'_> {
 
     /// Notes what is said of the fields of a file.
     pub(crate) fn note_fields(&mut self, rows: &Rows) {
-        self.totals.add_spans(rows.spans());
+        self.totals.add_spans(rows.source_name(), rows.spans());
         for (name, rows) in rows.lacking_fields(&self.args.optional) {
             *self.totals.lacking.entry(name.to_owned()).or_default() += rows;
         }

@@ -40,8 +40,9 @@ pub(crate) struct Totals {
     pub(crate) missing: Vec<String>,
     /// Which fields some rows lacked, and how many.
     pub(crate) lacking: BTreeMap<String, u64>,
-    /// How many rows had a field of many lines, and where the first of them is.
-    pub(crate) spans: Option<(u64, Span)>,
+    /// How many rows had a field of many lines, or of some like rows; in which file the first of
+    /// them is, and where.
+    pub(crate) spans: Option<(u64, String, Span)>,
     /// How many files were named, and whether that is one, by its own name.
     pub(crate) files: usize,
     pub(crate) is_single: bool,
@@ -57,6 +58,8 @@ pub(crate) struct Totals {
     pub(crate) passed: Vec<Entry>,
     /// Under which names those are in that have another one, by their own names.
     pub(crate) passed_as: BTreeMap<String, String>,
+    /// Those that are small, and were written since: they may be others with the same content.
+    pub(crate) passed_alike: Vec<String>,
     /// Those that another import has begun to count again, and has not ended.
     pub(crate) begun_again: Vec<String>,
     /// Files are counted again.
@@ -88,9 +91,9 @@ impl Totals {
     }
 
     /// Adds the fields of many lines of a file.
-    pub(crate) fn add_spans(&mut self, spans: Option<(u64, Span)>) {
+    pub(crate) fn add_spans(&mut self, file: &str, spans: Option<(u64, Span)>) {
         if let Some((rows, first)) = spans {
-            self.spans.get_or_insert((0, first)).0 += rows;
+            self.spans.get_or_insert_with(|| (0, file.to_owned(), first)).0 += rows;
         }
     }
 
@@ -131,8 +134,9 @@ impl Totals {
                 "  {rows} {lack} no field `{name}` (if that is meant: --optional {name})"
             ));
         }
-        if let Some((rows, first)) = self.spans {
-            messages::print(&format!("  {}", long_field(rows, first)));
+        if let Some((rows, file, first)) = &self.spans {
+            let of_file = if self.files > 1 { format!(" of {file}") } else { String::new() };
+            messages::print(&format!("  {}", long_field(*rows, &of_file, *first)));
         }
         if how.is_empty() {
             for missing in &self.missing {
@@ -172,6 +176,16 @@ impl Totals {
         for entry in self.passed.iter().take(FILES_LISTED_MAX) {
             let known = self.passed_as.get(&entry.file).map_or(String::new(), |known| format!(" as {known}"));
             messages::print(&format!("  {} is in already{known}, with {}", entry.file, what_is_in(entry)));
+        }
+        if let [file, rest @ ..] = &self.passed_alike[..] {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" (as {})", human::plural(more as u64, "more file")),
+            };
+            messages::print(&format!(
+                "  {file}{more} was written since, and has the same content as then: if these are other rows, --again \
+                 counts them"
+            ));
         }
         let unlisted = self.passed.len().saturating_sub(FILES_LISTED_MAX);
         if unlisted > 0 {
@@ -253,8 +267,9 @@ impl Totals {
             "bad_rows": bad_rows.collect::<Value>(),
             "missing": (!self.missing.is_empty()).then(|| self.missing.join("; ")),
             "lacking": self.lacking,
-            "long_fields": self.spans.map_or(Value::Null, |(rows, first)| {
-                json!({ "rows": rows, "line": first.line, "lines": first.lines })
+            "long_fields": self.spans.as_ref().map_or(Value::Null, |(rows, file, first)| {
+                let file = (self.files > 1).then_some(file);
+                json!({ "rows": rows, "file": file, "line": first.line, "lines": first.lines })
             }),
             "files_read": self.files_read,
             "files_in_already": names(&self.passed),
@@ -341,14 +356,19 @@ fn other_options(how: &str, files: &[&str]) -> String {
     )
 }
 
-/// What is reported about fields of many lines.
-fn long_field(rows: u64, Span { line, lines }: Span) -> String {
+/// What is reported about fields of many lines, or of some that are like rows.
+fn long_field(rows: u64, of_file: &str, Span { line, lines, is_of_rows }: Span) -> String {
+    let place = format!("from line {line}{of_file} on");
     let what = match rows {
-        1 => format!("a field spans {lines} lines, from line {line} on"),
+        1 => format!("a field spans {lines} lines, {place}"),
         _ => format!(
-            "{} have a field of more than {FIELD_LINES_MAX} lines; the first spans {lines}, from line {line} on",
+            "{} have a field of more than {FIELD_LINES_MAX} lines, or of lines like rows; the first spans {lines}, \
+             {place}",
             human::plural(rows, "row")
         ),
     };
-    format!("{what}: if it is no text with line breaks, a quote is stray")
+    match is_of_rows {
+        true => format!("{what}, which are like rows: a quote may be stray (if they are text: --multiline)"),
+        false => format!("{what}: if it is no text with line breaks, a quote is stray"),
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) struct BadRow {
     pub(crate) is_computed: bool,
     /// What was expected.
     pub(crate) reason: String,
-    /// How many lines later it ends, if a quoted field has taken it there.
+    /// How many lines later it ends, if a quoted field has taken it there, or the end of the file.
     pub(crate) lines_later: u64,
     /// How many lines later the quote of it closes that was taken for a stray one, since the lines
     /// between are rows.
@@ -86,7 +86,7 @@ impl BadRow {
 
     /// The same, where the line is known on which it begins.
     pub(crate) fn on_line(mut self, line: u64) -> BadRow {
-        if self.lines_later > 0 {
+        if self.lines_later > 0 && !self.is_left_open {
             let last = line + self.lines_later;
             self.reason.push_str(&format!("; a quoted field takes it to line {last}"));
         }

@@ -332,6 +332,11 @@ impl Rows {
         }
     }
 
+    /// The name of the file, for messages.
+    pub(crate) fn source_name(&self) -> &str {
+        &self.source_name
+    }
+
     /// What was found out about the file, in words.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes

@@ -17,11 +17,12 @@ use crate::failure::Failure;
 use crate::file_names;
 #[cfg(feature = "parquet")]
 use crate::import::columnar;
+use crate::import::header;
 use crate::import::kept::{self, Form};
 use crate::import::ledger::Inode;
 use crate::import::lines::Pattern;
 use crate::import::row::without_mark;
-use crate::import::spaced::Begin;
+use crate::import::spaced::{self, Begin};
 use crate::import::unpack;
 use crate::interrupt;
 
@@ -34,12 +35,20 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) use unpack::GZIP_MAGIC;
 
 /// What is said of a file before it is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// Nothing: a text that has no rows in its lines is told by how it begins, and refused.
-    Nothing,
-    /// What its lines are, which is believed.
-    Format,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// What its lines are, which is believed. Else a text that has no rows in its lines is told by
+    /// how it begins, and refused.
+    pub(crate) format: bool,
+    /// Whether its first line names the columns.
+    pub(crate) header: bool,
+}
+
+impl Said {
+    /// Nothing.
+    pub(crate) const NOTHING: Said = Said { format: false, header: false };
+    /// All that is found out by its first lines.
+    pub(crate) const ALL: Said = Said { format: true, header: true };
 }
 
 /// An open file of rows.
@@ -181,7 +190,7 @@ impl Read for Growing {
 /// Opens a file; `-` is stdin.
 pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
     if path == "-" {
-        return unpack(Box::new(Pipe::of(io::stdin())), "stdin", None, said);
+        return unpack(Box::new(Pipe::of(io::stdin(), said)), "stdin", None, said);
     }
     let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
     let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
@@ -189,7 +198,7 @@ pub(crate) fn open(path: &str, said: Said) -> Result<Source, Failure> {
         return Err(Failure::Usage(format!("{path} is a directory; name a file")));
     }
     if !facts.is_file() {
-        return unpack(Box::new(Pipe::of(file)), path, None, said);
+        return unpack(Box::new(Pipe::of(file, said)), path, None, said);
     }
     #[cfg(feature = "parquet")]
     if let Some(content) = columnar::open(&file, path, facts.len())? {
@@ -380,7 +389,7 @@ fn wait_for(reader: &mut dyn BufRead) -> Result<(), Failure> {
 
 /// Names a file of another kind, and what to do.
 fn refuse_other_kinds(name: &str, head: &[u8], said: Said) -> Result<(), Failure> {
-    let other_text = || if said == Said::Nothing { unpack::other_text(head) } else { None };
+    let other_text = || if said.format { None } else { unpack::other_text(head) };
     match unpack::other_kind(head).or_else(other_text) {
         None => Ok(()),
         Some((what, advice)) => {
@@ -403,14 +412,10 @@ pub(crate) fn by_content(path: &str, source: &mut Source) -> Result<InputFormat,
         None if source.begins_with(b'{')? => Ok(InputFormat::Ndjson),
         None => {
             let line = source.first_line()?;
-            Ok(match line.as_str() {
-                line if Pattern::combined().fits(line) => InputFormat::Combined,
-                line if Pattern::common().fits(line) => InputFormat::Common,
-                line if Pattern::vhost().fits(line) => InputFormat::Vhost,
-                line if Pattern::syslog().fits(line) => InputFormat::Syslog,
-                line if Pattern::logfmt().fits(line) => InputFormat::Logfmt,
-                _ if Begin::of(&source.head()?).is_spaced() => InputFormat::Spaces,
-                _ => InputFormat::Csv,
+            Ok(match format_of_log(&line) {
+                Some(format) => format,
+                None if Begin::of(&source.head()?).is_spaced() => InputFormat::Spaces,
+                None => InputFormat::Csv,
             })
         }
     }
@@ -466,15 +471,17 @@ impl Source {
 /// The data of a pipe, read by its own thread. If nothing arrives for [`PATIENCE`], a read fails
 /// with `WouldBlock` and may be retried, so that the reader can do something else in between.
 ///
-/// What is read first has a whole line, by which the form of rows is found.
+/// What is read first has a whole line, by which the form of rows is found, or two where it takes
+/// these.
 struct Pipe {
+    said: Said,
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,
     is_begun: bool,
 }
 
 impl Pipe {
-    fn of(mut file: impl Read + Send + 'static) -> Pipe {
+    fn of(mut file: impl Read + Send + 'static, said: Said) -> Pipe {
         let (sender, chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
         std::thread::spawn(move || {
             loop {
@@ -493,14 +500,14 @@ impl Pipe {
                 }
             }
         });
-        Pipe { chunks, chunk: Cursor::default(), is_begun: false }
+        Pipe { said, chunks, chunk: Cursor::default(), is_begun: false }
     }
 
     /// Adds a chunk to those that do not tell yet what the rows are.
     fn begin(&mut self, chunk: Vec<u8>) {
         let is_last = chunk.is_empty();
         self.chunk.get_mut().extend(chunk);
-        self.is_begun = is_last || tells_form(self.chunk.get_ref());
+        self.is_begun = is_last || tells_form(self.chunk.get_ref(), self.said);
     }
 }
 
@@ -524,15 +531,40 @@ impl Read for Pipe {
 
 /// Whether the first bytes of a pipe say what its rows are: they are packed, or have a whole line,
 /// or the beginning of an object or of an array of JSON.
-fn tells_form(head: &[u8]) -> bool {
+fn tells_form(head: &[u8], said: Said) -> bool {
     let text = without_mark(head).trim_ascii_start();
     let in_array = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     let is_line = |text: &[u8]| text.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
     let is_told = match in_array {
         Some(rest) => rest.starts_with(b"{") || is_line(rest),
-        None => text.starts_with(b"{") || is_line(text),
+        None => text.starts_with(b"{") || is_line(text) && (said.header || lines_tell_form(text)),
     };
     is_told || unpack::is_packed(head) || head.len() >= CHUNK_BYTES
+}
+
+/// Whether the lines that have come whole, one at least, say what rows are. The first one does,
+/// unless it may be a row itself, or the first of words between spaces: then the second one tells,
+/// and nothing is lost by waiting for it, as a row would be that is taken for names.
+fn lines_tell_form(text: &[u8]) -> bool {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let whole = &text[..text.iter().rposition(is_end).unwrap_or(0)];
+    let mut lines = whole.split(is_end).filter(|line| !line.trim_ascii().is_empty());
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next());
+    let first = String::from_utf8_lossy(first);
+    let is_of_log = || format_of_log(&first).is_some();
+    second.is_some() || !(header::may_be_row(&first) || spaced::may_be_words(&first)) || is_of_log()
+}
+
+/// The format of a log that has such a line.
+fn format_of_log(line: &str) -> Option<InputFormat> {
+    Some(match line {
+        line if Pattern::combined().fits(line) => InputFormat::Combined,
+        line if Pattern::common().fits(line) => InputFormat::Common,
+        line if Pattern::vhost().fits(line) => InputFormat::Vhost,
+        line if Pattern::syslog().fits(line) => InputFormat::Syslog,
+        line if Pattern::logfmt().fits(line) => InputFormat::Logfmt,
+        _ => return None,
+    })
 }
 
 struct Counted {

@@ -108,6 +108,12 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Whether a line may be the first one of words, which the second one tells.
+pub(crate) fn may_be_words(line: &str) -> bool {
+    let begin = Begin { lines: vec![line.to_owned(), line.to_owned()], is_listing: false };
+    begin.is_spaced()
+}
+
 /// Whether a line says how much a directory has in all, as the first one of `ls -l` does.
 pub(crate) fn is_total(line: &[u8]) -> bool {
     let size = line.trim_ascii().strip_prefix(b"total ").unwrap_or_default();

@@ -4,8 +4,8 @@
 //!   2013-01-01T05:15:00Z   2013-01-01T05:15:00.5-05:00   2013-01-01 05:15   2013-01-01   20130101     ISO 8601
 //!   2013-01-01 05:15:00 -0500   2013-01-01 05:15:00 UTC                                              git, Ruby
 //!   10/Oct/2000:13:55:36 -0700                                                                       access logs
-//!   Tue, 15 Nov 1994 08:12:31 GMT                                                                    RFC 2822
-//!   Tue Jan 1 05:15:00 2013 -0500   Tue Jan  1 05:15:00 2013   Tue Jan  1 05:15:00 UTC 2013          git, C, `date`
+//!   Tue, 15 Nov 1994 08:12:31 GMT   15 Nov 1994 08:12:31 +0100                                       RFC 5322
+//!   Tue Jan 1 05:15:00 2013 -0500   Tue Jan  1 05:15:00 2013   Tue Jan  1 05:15:00 CET 2013          git, C, `date`
 //!   Oct 11 22:14:15                                                      syslog: the last such time
 //!   1357016400   1357016400.25   1357016400000                        seconds, milli-, micro- or nanoseconds since 1970
 //! ```
@@ -68,8 +68,12 @@ pub(crate) fn parse(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
         let whole = jiff::fmt::rfc2822::parse(text).map(|at| at.timestamp());
         return whole.or_else(|_| match text.len() {
             0..=SYSLOG_LEN_MAX => without_year(text, zone),
-            _ => with_year_last(text, zone),
+            _ => in_words(text, &OF_DATE, zone),
         });
+    }
+    if begins_with_day_and_month(text) {
+        let whole = jiff::fmt::rfc2822::parse(text).map(|at| at.timestamp());
+        return whole.or_else(|_| in_words(text, &OF_MAIL, zone));
     }
     if let Some(joined) = with_offset_joined(text) {
         return joined.parse().map_err(|_| NoTime::Unlike);
@@ -169,18 +173,83 @@ fn with_offset_joined(text: &str) -> Option<String> {
     Some(format!("{}{offset}", time.trim_end()))
 }
 
-/// A time as C, `date` and git write it, with the year behind it.
-fn with_year_last(text: &str, zone: &TimeZone) -> Result<Timestamp, NoTime> {
-    const FORMS: [&str; 2] = ["%a %b %d %H:%M:%S %Y %z", "%a %b %d %H:%M:%S %Y"];
-    const IN_UTC: [&str; 2] = ["%a %b %d %H:%M:%S UTC %Y", "%a %b %d %H:%M:%S GMT %Y"];
-    let utc = TimeZone::UTC;
-    let of_zone = FORMS.iter().map(|form| (*form, zone));
-    let mut forms = of_zone.chain(IN_UTC.iter().map(|form| (*form, &utc)));
-    let read = forms.find_map(|(form, zone)| match named(text, form, zone) {
-        Err(NoTime::Unlike) => None,
-        read => Some(read),
-    });
-    read.unwrap_or(Err(NoTime::Unlike))
+/// Times as C, `date` and git write them, without the name of a zone.
+const OF_DATE: [&str; 8] = [
+    "%a %b %d %H:%M:%S %Y",
+    "%a %b %d %H:%M:%S %Y %z",
+    "%a %b %d %H:%M:%S %z %Y",
+    "%a %b %d %I:%M:%S %p %Y",
+    "%a %d %b %H:%M:%S %Y",
+    "%a %d %b %I:%M:%S %p %Y",
+    "%a %d %b %Y %H:%M:%S",
+    "%a %d %b %Y %I:%M:%S %p",
+];
+
+/// Those of mails without a day of the week, and without an offset.
+const OF_MAIL: [&str; 2] = ["%d %b %Y %H:%M:%S", "%d %b %Y %H:%M"];
+
+/// Zones that have one offset by their names, in hours: those of RFC 5322, and of Europe. Other
+/// names have several: `IST` is Irish, Israeli and Indian.
+const ZONES: [(&str, i8); 17] = [
+    ("UTC", 0),
+    ("GMT", 0),
+    ("UT", 0),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("WET", 0),
+    ("WEST", 1),
+    ("CET", 1),
+    ("CEST", 2),
+    ("EET", 2),
+    ("EEST", 3),
+];
+
+fn begins_with_day_and_month(text: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let (day, month) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_of = |word: &str, lengths: std::ops::RangeInclusive<usize>, is_of: fn(&u8) -> bool| {
+        lengths.contains(&word.len()) && word.as_bytes().iter().all(is_of)
+    };
+    is_of(day, 1..=2, u8::is_ascii_digit) && is_of(month, 3..=3, u8::is_ascii_alphabetic)
+}
+
+/// A time in one of some forms, in which the name of its zone may stand besides: that of the zone
+/// that is asked for, which also tells the first from the second time that its clocks show, or one
+/// that has one offset everywhere.
+fn in_words(text: &str, forms: &[&str], zone: &TimeZone) -> Result<Timestamp, NoTime> {
+    let is_name = |word: &str| {
+        (2..=5).contains(&word.len())
+            && word.bytes().all(|letter| letter.is_ascii_uppercase())
+            && !matches!(word, "AM" | "PM")
+    };
+    let (names, words): (Vec<&str>, Vec<&str>) =
+        text.split_ascii_whitespace().partition(|word| is_name(word));
+    let text = words.join(" ");
+    let read_in = |zone: &TimeZone| {
+        let mut read = forms.iter().map(|form| named(&text, form, zone));
+        read.find(|read| *read != Err(NoTime::Unlike)).unwrap_or(Err(NoTime::Unlike))
+    };
+    let [name] = names[..] else {
+        return if names.is_empty() { read_in(zone) } else { Err(NoTime::Unlike) };
+    };
+    let is_called_so = |at: &Timestamp| zone.to_offset_info(*at).abbreviation() == name;
+    let in_zone = match read_in(zone) {
+        Ok(at) => Some(at).filter(is_called_so),
+        Err(NoTime::Unclear(one, other)) => [one, other].into_iter().find(is_called_so),
+        Err(NoTime::Unlike) => return Err(NoTime::Unlike),
+    };
+    let hours = ZONES.iter().find(|(known, _)| *known == name).map(|(_, hours)| *hours);
+    match (in_zone, hours) {
+        (Some(at), _) => Ok(at),
+        (None, Some(hours)) => read_in(&TimeZone::fixed(jiff::tz::offset(hours))),
+        (None, None) => Err(NoTime::Unlike),
+    }
 }
 
 /// A time of syslog: it is the last such one, at most a day ahead. That of a leap day is some years

@@ -322,7 +322,11 @@ impl<'a> Parser<'a> {
             if !fields.is_empty() && self.ends(end) {
                 return Ok((RecordFold::new(fields), sources));
             }
-            let word = self.word("the name of a field")?;
+            let at = self.at;
+            let word = match self.backquoted("a field")? {
+                Some(name) => Word { at, bytes: name.into_bytes() },
+                None => self.word("the name of a field")?,
+            };
             let name = String::from_utf8(word.bytes)
                 .map_err(|_| self.error(word.at, "a field's name must be text"))?;
             if fields.iter().any(|field| field.name == name) {
@@ -363,13 +367,8 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         self.skip_space();
-        if self.take('`') {
-            let rest = &self.text[self.at..];
-            let Some(len) = rest.find('`') else {
-                return Err(self.error(self.at, "expected a closing '`' after the name of a column"));
-            };
-            self.at += len + 1;
-            return Ok(Some(Source::Column(rest[..len].to_owned())));
+        if let Some(name) = self.backquoted("a column")? {
+            return Ok(Some(Source::Column(name)));
         }
         if self.peek() == Some('"') {
             return Ok(Some(Source::Literal(self.quoted()?.text())));
@@ -382,6 +381,19 @@ impl<'a> Parser<'a> {
         self.at += word.len();
         let is_number = word.parse::<f64>().is_ok() && !word.starts_with(char::is_alphabetic);
         Ok(Some(if is_number { Source::Literal(word.to_owned()) } else { Source::Column(word.to_owned()) }))
+    }
+
+    /// A name in backquotes, if one comes next.
+    fn backquoted(&mut self, of: &str) -> Result<Option<String>, ParseError> {
+        if !self.take('`') {
+            return Ok(None);
+        }
+        let rest = &self.text[self.at..];
+        let Some(len) = rest.find('`') else {
+            return Err(self.error(self.at, format!("expected a closing '`' after the name of {of}")));
+        };
+        self.at += len + 1;
+        Ok(Some(rest[..len].to_owned()))
     }
 
     fn word(&mut self, what: &str) -> Result<Word, ParseError> {

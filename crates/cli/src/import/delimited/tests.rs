@@ -152,6 +152,26 @@ fn a_field_of_many_lines_is_noted_where_it_begins() {
     assert_eq!(spans(&format!("x,y\n{stray}")), [None, Some((3, 6))], "the first of two");
 }
 
+/// Two stray quotes soon after each other take the rows between them into a field.
+#[test]
+fn a_field_of_few_lines_is_noted_if_they_are_like_rows() {
+    let spans_of = |width: usize, text: &str| {
+        let text = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let mut records = Records::new(text, Dialect::of(b','), 1 << 20).with_width(width);
+        let mut spans = Vec::new();
+        while records.advance().unwrap() != Found::End {
+            spans.push(records.span.map(|span| (span.line, span.lines, span.is_of_rows)));
+        }
+        spans
+    };
+    assert_eq!(spans_of(3, "1,\"x,c\n3,y,d\n4,z\",e\n5,q,f\n"), [Some((1, 3, true)), None]);
+    assert_eq!(spans_of(3, "1,x,\"c\n3,y,d\"\n5,q,f\n"), [Some((1, 2, true)), None]);
+    assert_eq!(spans_of(2, "1,\"c\n3,y\"\n"), [Some((1, 2, true))]);
+    assert_eq!(spans_of(2, "1,\"Hello\nBob, how are you?\"\n"), [None], "a text has blanks");
+    assert_eq!(spans_of(3, "1,x,\"Main Street 1\nBerlin, DE\"\n"), [None], "no row has two fields");
+    assert_eq!(spans_of(3, "1,x,\"c\nno row\n3,y,d\"\n"), [None]);
+}
+
 #[test]
 fn lines_end_in_three_ways_and_empty_ones_are_no_records() {
     let rows = [row(1, &["a", "b"]), row(3, &["c", ""]), row(4, &["d"])];
@@ -330,7 +350,7 @@ proptest! {
         loop {
             match records.advance().unwrap() {
                 Found::End => break,
-                Found::LeftOpen => {
+                Found::LeftOpen { .. } => {
                     let (content, line) = records.before_open().unwrap();
                     at = (content.bytes as usize, line - 1);
                 }

@@ -15,7 +15,7 @@ fn form(format: InputFormat, delimiter: Option<u8>) -> Form {
 /// A file with one row, and what is read of it.
 fn file(form: &Form, columns: &[&str], fields: &[&str]) -> (Vec<u8>, String) {
     let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
-    let mut text = form.begin(import_of("s", "t", "--key 'k'"), &columns);
+    let mut text = form.begin(import_of("s", "t", "--key 'k'", None), &columns);
     let fields: Vec<&[u8]> = fields.iter().map(|field| field.as_bytes()).collect();
     form.put(&mut text, "rows line 3", "it\nis bad", &fields);
     let mut read = String::new();

@@ -11,8 +11,7 @@ use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::expr::function::Kind;
-use crate::import::expr::split;
-use crate::import::expr::{Expr, parse};
+use crate::import::expr::{Expr, normal, parse, split};
 use crate::rules_words::check_value_type;
 use crate::zones::Zone;
 
@@ -116,22 +115,24 @@ impl Stated {
         self.asked = asked;
     }
 
-    /// The options that make rows of a file, as they are typed.
+    /// The options that make rows of a file, in one way of writing: those that mean the same are
+    /// the same.
     pub(crate) fn how(&self, args: &ImportArgs) -> String {
-        let typed = |key: &String| match split::is_expression(key) && self.named_keys.contains(key) {
+        let written = |key: &String| match split::is_expression(key) && self.named_keys.contains(key) {
             true => format!("`{key}`"),
-            false => key.clone(),
+            false => normal::source(key),
         };
-        let keys: Vec<String> = self.key_columns.iter().map(typed).collect();
+        let keys: Vec<String> = self.key_columns.iter().map(written).collect();
         let mut how = format!("--key '{}'", keys.join(","));
         let mut add = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
                 how.push_str(&format!(" {name} '{value}'"));
             }
         };
-        add("--fold", args.fold.as_deref());
+        let fold = self.columns.as_ref().map(|columns| normal_fold(columns, &self.sources));
+        add("--fold", fold.as_deref());
         add("--value", args.value.as_deref());
-        add("--where", args.only.as_deref());
+        add("--where", args.only.as_deref().map(normal::expression).as_deref());
         add("--zone", self.zone_name.as_deref());
         if let Some(sign) = args.escape {
             how.push_str(&format!(" --escape '{}'", char::from(sign)));
@@ -305,6 +306,49 @@ fn columns_of_fold(columns: &Columns) -> Vec<String> {
             };
             record.names().enumerate().filter_map(of_field).collect()
         }
+    }
+}
+
+/// A fold with its sources, in one way of writing. A field that the column of its name feeds names
+/// none.
+fn normal_fold(columns: &Columns, sources: &[Vec<String>]) -> String {
+    let fed = |spec: String, source: Option<&Source>| match source {
+        None => spec,
+        Some(source) => format!("{} = {}", self_delimiting(spec), normal_source(source, sources)),
+    };
+    let (record, of_fields) = match columns {
+        Columns::Plain(fold, source) => return fed(fold.spec(), source.as_ref()),
+        Columns::Record(record, of_fields) => (record, of_fields),
+    };
+    let field = |(index, name): (usize, &str)| {
+        let spec = record.field_fold(index).map(Fold::spec).unwrap_or_default();
+        let source = of_fields.get(index).and_then(Option::as_ref);
+        let source = source.filter(|source| **source != Source::Column(name.to_owned()));
+        let is_bare = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        let name = if name.chars().all(is_bare) { name.to_owned() } else { format!("`{name}`") };
+        format!("{name}: {}", fed(spec, source))
+    };
+    record.names().enumerate().map(field).collect::<Vec<_>>().join(", ")
+}
+
+fn normal_source(source: &Source, sources: &[Vec<String>]) -> String {
+    let several = |several: &Vec<String>| several.iter().map(|source| normal::source(source)).collect();
+    match source {
+        Source::Column(name) => match split::marked(name, sources).map(several) {
+            Some::<Vec<String>>(several) => several.join(", "),
+            None => source.to_string(),
+        },
+        Source::Literal(number) if number.parse::<f64>().is_ok() => number.clone(),
+        Source::Literal(_) => source.to_string(),
+    }
+}
+
+/// A spec that a source may follow: without quotes the separator of `append` would reach to the
+/// end.
+fn self_delimiting(spec: String) -> String {
+    match spec.strip_prefix("append:") {
+        Some(separator) if !separator.starts_with('"') => format!("append:\"{separator}\""),
+        _ => spec,
     }
 }
 

@@ -18,7 +18,7 @@ fn the_open_file_is_checked_whatever_has_its_name_by_now() {
     damaged[checksum] ^= 1;
     for (first, then, is_whole) in [(&whole, &damaged, true), (&damaged, &whole, false)] {
         std::fs::write(&name, first).unwrap();
-        let mut source = open(name.to_str().unwrap(), Said::Nothing).unwrap();
+        let mut source = open(name.to_str().unwrap(), Said::NOTHING).unwrap();
         std::fs::write(&other, then).unwrap();
         std::fs::rename(&other, &name).unwrap();
         let packed = source.packed.take().unwrap();
@@ -35,8 +35,8 @@ fn plain_files_and_pipes_are_not_checked() {
     let place = tempfile::tempdir().unwrap();
     let name = place.path().join("rows.csv");
     std::fs::write(&name, "k,n\na,1\n").unwrap();
-    let source = open(name.to_str().unwrap(), Said::Nothing).unwrap();
+    let source = open(name.to_str().unwrap(), Said::NOTHING).unwrap();
     assert!(source.packed.is_none() && source.inode.is_some());
-    let pipe = unpack(Box::new(Cursor::new(gzip("k,n\n"))), "stdin", None, Said::Nothing).unwrap();
+    let pipe = unpack(Box::new(Cursor::new(gzip("k,n\n"))), "stdin", None, Said::NOTHING).unwrap();
     assert!(pipe.packed.is_none() && pipe.inode.is_none() && pipe.is_packed);
 }
