@@ -30,5 +30,7 @@ pub(crate) mod mapping;
 pub(crate) mod pieces;
 pub(crate) mod parallel;
 pub(crate) mod report;
+pub(crate) mod opening;
 pub(crate) mod reading;
+pub(crate) mod following;
 pub(crate) mod in_pieces;

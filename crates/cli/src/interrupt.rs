@@ -41,7 +41,7 @@ pub(crate) fn hear() -> Hearing {
 impl Hearing {
     /// Handles it to the end of the process: what is done, and told, is not to end as if the signal
     /// had broken it off. A second one ends the process, as ever.
-    pub(crate) fn to_the_end(self) {
+    pub(crate) fn stay(self) {
         std::mem::forget(self);
     }
 

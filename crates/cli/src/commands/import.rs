@@ -24,8 +24,9 @@ use crate::import::kept;
 use crate::import::ledger::{self, Entry};
 use crate::import::lines::Pattern;
 use crate::import::mapping::{Mapping, Stated};
+use crate::import::opening::{OpenFile, said};
 use crate::import::parallel;
-use crate::import::reading::{Import, OpenFile, Waits, said};
+use crate::import::reading::{Import, Waits};
 use crate::import::report::Totals;
 use crate::import::sink::{Counts, Into, Reached, Sink};
 use crate::import::source::{self, Source};
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     // Rows that were committed before a failure stay, and the report says how many.
     let store = sink.into_store();
     let ended = end(import, session, store, ended, began);
-    hearing.into_iter().for_each(Hearing::to_the_end);
+    hearing.into_iter().for_each(Hearing::stay);
     ended
 }
 

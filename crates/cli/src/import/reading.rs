@@ -5,125 +5,31 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use folddb::table_rules::TableRules;
 use indicatif::ProgressBar;
 
-use crate::args::{ImportArgs, InputFormat};
+use crate::args::ImportArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
-use crate::import::dialect::{Escape, USUAL_QUOTE};
+use crate::import::dialect::Escape;
 use crate::import::identity::{self, Known, Records, Sought};
 use crate::import::kept::Form;
 use crate::import::ledger::{Entry, Inode, OnDisk};
 use crate::import::mapping::{Mapping, Stated};
+use crate::import::opening::{OpenFile, changes, said};
 use crate::import::report::{REFUSED_LISTED_MAX, Refused, Totals};
 use crate::import::row::{BadRow, Next};
-use crate::import::rows::{How, Rows};
+use crate::import::rows::Rows;
 use crate::import::sink::{Counts, Raw, Reached, Sink};
-use crate::import::source::{self, Packed, Said, Source};
+use crate::import::source::{self, Said, Source};
 use crate::import::tape::Mark;
 use crate::interrupt;
 use crate::messages;
-
-/// A file that is open, its header read.
-pub(crate) struct OpenFile {
-    pub(crate) rows: Rows,
-    /// Which file it is; none if it is a pipe.
-    pub(crate) inode: Option<Inode>,
-    /// How bad rows of it are kept.
-    pub(crate) form: Form,
-    /// What is to be checked before a row is taken.
-    packed: Option<Packed>,
-    /// How much of it is read.
-    pub(crate) bytes_read: Arc<AtomicU64>,
-}
-
-impl OpenFile {
-    pub(crate) fn open(args: &ImportArgs, stated: &Stated, name: &str) -> Result<OpenFile, Failure> {
-        OpenFile::of(args, stated, name, source::open_rows(name, said(args))?)
-    }
-
-    pub(crate) fn of(
-        args: &ImportArgs,
-        stated: &Stated,
-        name: &str,
-        source: Source,
-    ) -> Result<OpenFile, Failure> {
-        OpenFile::with(args, stated, (name, Escape::Find), source)
-    }
-
-    /// The same, of which it may be known what escapes quotes, if the command line does not say it.
-    pub(crate) fn with(
-        args: &ImportArgs,
-        stated: &Stated,
-        (name, escape): (&str, Escape),
-        mut source: Source,
-    ) -> Result<OpenFile, Failure> {
-        let bytes_read = Arc::clone(&source.bytes_read);
-        let kept = source.kept.take();
-        source.comment = args.comment;
-        let format = match args.format.or(kept.as_ref().map(|kept| kept.format)) {
-            Some(format) => format,
-            // Lines that a pattern takes apart are of no format.
-            None if args.regex.is_some() => InputFormat::Csv,
-            // What is said of fields is said of delimited text.
-            None if args.delimiter.is_some() || args.quote.is_some() || args.escape.is_some() => {
-                source::by_name(name)
-            }
-            None if args.no_header || args.header => source::by_name(name),
-            None => source::by_content(name, &mut source)?,
-        };
-        let quote = match (&args.quote, &kept) {
-            (Some(said), _) => said.0,
-            (None, Some(kept)) => kept.quote,
-            (None, None) => Some(USUAL_QUOTE),
-        };
-        let escape = match (args.escape, &kept) {
-            (Some(_), _) if quote.is_none() => return Err(nothing_to_escape()),
-            (Some(said), _) => Escape::Is(Some(said).filter(|_| Some(said) != quote)),
-            (None, Some(kept)) => Escape::Is(kept.escape),
-            (None, None) => escape,
-        };
-        let how = How {
-            format,
-            pattern: args.regex.as_deref(),
-            delimiter: args.delimiter.or(kept.as_ref().and_then(|kept| kept.delimiter)),
-            quote,
-            escape,
-            comment: args.comment,
-            is_multiline: args.multiline,
-            header: match args.header || args.no_header {
-                true => Some(args.header),
-                false => kept.as_ref().map(|kept| kept.header),
-            },
-            words: kept.as_ref().and_then(|kept| kept.words.as_deref()),
-            is_asked_for: &|name| stated.is_asked_for(name),
-            nulls: &args.null,
-        };
-        let mut source = source.of_rows();
-        source.may_grow &= !args.complete;
-        let (inode, packed) = (source.inode, source.packed.take());
-        let rows = Rows::open(source, &how)?;
-        let words = rows.words().map(<[String]>::to_vec);
-        let (delimiter, escape, header) = (rows.delimiter(), rows.escape(), rows.has_header());
-        let form = Form { format, delimiter, quote, escape, header, words };
-        Ok(OpenFile { rows, inode, form, packed, bytes_read })
-    }
-
-    /// The same, of which rows may be taken: it is the file that it is taken for, and whole.
-    pub(crate) fn checked(self, name: &str, inode: Option<Inode>) -> Result<OpenFile, Failure> {
-        if self.inode != inode {
-            return Err(changes(name));
-        }
-        self.packed.as_ref().map_or(Ok(()), Packed::check)?;
-        Ok(self)
-    }
-}
 
 /// What is known of a file before it is opened.
 pub(crate) struct Looked {
@@ -180,22 +86,6 @@ impl Waits {
     }
 }
 
-/// What the command line says of a file.
-pub(crate) fn said(args: &ImportArgs) -> Said {
-    let format = args.format.is_some() || args.regex.is_some();
-    let names_columns = |format| matches!(format, InputFormat::Csv | InputFormat::Tsv | InputFormat::Spaces);
-    let is_stated = args.header || args.no_header || args.regex.is_some();
-    Said { format, header: is_stated || args.format.is_some_and(|format| !names_columns(format)) }
-}
-
-fn nothing_to_escape() -> Failure {
-    Failure::Usage("--escape is for what is in quotes, and --quote none says that nothing is".to_owned())
-}
-
-fn changes(name: &str) -> Failure {
-    Failure::Refused(format!("{name} changes while it is read: import it again"))
-}
-
 /// A running import.
 pub(crate) struct Import<'a> {
     pub(crate) args: &'a ImportArgs,
@@ -225,61 +115,6 @@ pub(crate) struct Import<'a> {
 }
 
 impl Import<'_> {
-    /// Imports a file as it grows, and each file that comes in its place.
-    pub(crate) fn follow(
-        &mut self,
-        sink: &mut Sink<'_>,
-        name: &str,
-        open: Option<OpenFile>,
-    ) -> Result<(), Failure> {
-        self.rest_of_rotated(sink, name)?;
-        let mut next = match open {
-            Some(open) => open,
-            None => OpenFile::of(self.args, &self.stated, name, source::follow(name, said(self.args))?)?,
-        };
-        loop {
-            // The first rows of the next one may not tell what escapes quotes.
-            let escape = next.form.escape.map_or(Escape::Find, |sign| Escape::Is(Some(sign)));
-            self.file(sink, name, Some(next), 0, true)?;
-            let source = source::follow_next(name, said(self.args))?;
-            next = OpenFile::with(self.args, &self.stated, (name, escape), source)?;
-            messages::print(&format!("{name} is another file now, and is read from its beginning"));
-        }
-    }
-
-    /// Imports what is left of the file that was at this path when it was read last, if it was
-    /// rotated since, and is beside the one that is there now. If it is not, that is said.
-    fn rest_of_rotated(&mut self, sink: &mut Sink<'_>, name: &str) -> Result<(), Failure> {
-        // What is wrong with the file is said when it is read.
-        let Ok(Looked { disk: Some(disk), known, .. }) = self.look(name, true) else { return Ok(()) };
-        let earlier = self.known.at_path(&disk.path).filter(|earlier| earlier.again == self.again);
-        let Some(earlier) = earlier.filter(|earlier| !known.is_of(earlier)).cloned() else { return Ok(()) };
-        let is_it = |beside: &String| {
-            // None that cannot be read, or that another program has removed by now.
-            self.look(beside, false).is_ok_and(
-                |looked| matches!(looked.known, Known::UpTo(entry) if entry.number == earlier.number),
-            )
-        };
-        match identity::names_beside(name, earlier.disk.inode).find(is_it) {
-            Some(rotated) => {
-                messages::print(&format!(
-                    "{name} was rotated: what is left of it is read first, from {rotated}"
-                ));
-                (self.totals.files, self.totals.is_single) = (self.totals.files + 1, false);
-                self.file(sink, &rotated, None, 0, false)
-            }
-            None if earlier.done => Ok(()), // it was read to the end that it had
-            None => {
-                let row = human::count(earlier.read + earlier.skip);
-                messages::print(&format!(
-                    "{name} was rotated, and what it was is in up to row {row} only: the rest is not beside it (name the \
-                     file that has it before this one)"
-                ));
-                Ok(())
-            }
-        }
-    }
-
     /// Imports a file, unless it is in already. One that cannot be imported is noted, if others are
     /// named beside it.
     pub(crate) fn file(
