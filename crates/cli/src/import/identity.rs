@@ -18,13 +18,14 @@
 //! renamed or packed: what is at its path tells of the next ones whether they are others. While the
 //! file of a record is beside its path, under another name, what is at that path is another one.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{DirEntry, File, Metadata};
 use std::hash::Hash;
 use std::io::{BufRead, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::os::unix::fs::{DirEntryExt, FileExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::failure::Failure;
 use crate::import::ledger::{Entry, Inode, OnDisk};
@@ -92,6 +93,22 @@ pub(crate) struct Records {
     by_begin: BTreeMap<usize, HashMap<u128, Vec<u64>>>,
     /// How many are of imports that count files again, and have not ended.
     of_again: usize,
+    /// What is in the directories that were looked into.
+    dirs: RefCell<HashMap<PathBuf, Dir>>,
+}
+
+/// The files of a directory by their inodes, and when it was changed last.
+#[derive(Default)]
+struct Dir {
+    modified: Option<SystemTime>,
+    files: HashMap<u64, PathBuf>,
+}
+
+impl Dir {
+    fn of(path: &Path, modified: Option<SystemTime>) -> Dir {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        Dir { modified, files: entries.map(|entry| (entry.ino(), entry.path())).collect() }
+    }
 }
 
 /// How a file is looked for.
@@ -155,14 +172,40 @@ impl Records {
                 .any(|entry| entry.number != record.number && is_other(entry))
     }
 
+    /// Whether the file of a record is beside its path, under another name, as after a rotation.
+    /// There may be very many files in a directory, so it is read again only if it has changed.
+    pub(crate) fn is_renamed(&self, entry: &Entry) -> bool {
+        let path = Path::new(&entry.disk.path);
+        let (Some(inode), Some(dir)) = (entry.disk.inode, path.parent()) else { return false };
+        let modified = std::fs::metadata(dir).and_then(|facts| facts.modified()).ok();
+        let mut dirs = self.dirs.borrow_mut();
+        let known = dirs.entry(dir.to_owned()).or_default();
+        if known.modified.is_none() || known.modified != modified {
+            *known = Dir::of(dir, modified);
+        }
+        let found = known.files.get(&inode.number()).filter(|found| *found != path);
+        found.is_some_and(|found| std::fs::metadata(found).is_ok_and(|facts| Inode::of(&facts) == inode))
+    }
+
+    /// Whether a file may be the one of a record, by what is known without its content.
+    fn may_be(&self, entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
+        let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
+        let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
+        let has_place = || match entry.disk.path == disk.path {
+            true => !self.is_renamed(entry),
+            false => !is_there(entry),
+        };
+        is_large || has_inode_of(entry, disk) || !is_another && has_place()
+    }
+
     /// Looks for a file.
     pub(crate) fn find(&self, name: &str, disk: &OnDisk, sought: Sought) -> Result<Known, Failure> {
         let Sought { is_followed, again } = sought;
-        let known =
-            self.find_among(name, disk, |entry| entry.again == again && may_be(entry, disk, is_followed))?;
+        let known = self
+            .find_among(name, disk, |entry| entry.again == again && self.may_be(entry, disk, is_followed))?;
         match known {
             Known::New if again.is_none() && self.of_again > 0 => {
-                self.find_among(name, disk, |entry| may_be(entry, disk, is_followed))
+                self.find_among(name, disk, |entry| self.may_be(entry, disk, is_followed))
             }
             known => Ok(known),
         }
@@ -306,11 +349,6 @@ fn is_there(entry: &Entry) -> bool {
     (facts.len(), modified_ns(&facts)) == (*bytes, *modified) || begins_alike(entry)
 }
 
-/// Whether the file of a record is beside its path, under another name, as after a rotation.
-pub(crate) fn is_renamed(entry: &Entry) -> bool {
-    entry.disk.inode.is_some() && names_with(&entry.disk.path, entry.disk.inode).next().is_some()
-}
-
 /// Whether a file that has all that is in of a record, and no more, may be another one all the
 /// same: it is small, at the same place, and was written since.
 pub(crate) fn may_be_another(entry: &Entry, disk: &OnDisk) -> bool {
@@ -347,48 +385,28 @@ pub(crate) fn is_of_another(entry: &Entry, disk: &OnDisk) -> bool {
     !is_of(entry, disk) && Path::new(&entry.disk.path).exists()
 }
 
-/// Whether a file may be the one of a record, by what is known without its content.
-fn may_be(entry: &Entry, disk: &OnDisk, is_followed: bool) -> bool {
-    let is_large = entry.content.begin_bytes() == BEGIN_BYTES;
-    let is_another = is_followed && disk.inode.is_some() && entry.disk.inode.is_some();
-    let has_place = || match entry.disk.path == disk.path {
-        true => !is_renamed(entry),
-        false => !is_there(entry),
-    };
-    is_large || has_inode_of(entry, disk) || !is_another && has_place()
-}
-
 /// Files beside one that may be what it was before a rotation: first the one with this inode, then
 /// those whose names begin as its name does, which may be packed.
 pub(crate) fn names_beside(name: &str, inode: Option<Inode>) -> impl Iterator<Item = String> {
-    let file = Path::new(name).file_name().unwrap_or_default().as_encoded_bytes();
-    let stem = file.split(|byte| *byte == b'.').next().unwrap_or(file); // app.log becomes app-1.log
-    let is_alike = |(_, entry): &(String, DirEntry)| {
-        !has_inode(entry, inode) && entry.file_name().as_encoded_bytes().starts_with(stem)
-    };
-    let mut alike: Vec<String> = beside(name).filter(is_alike).map(|(name, _)| name).collect();
-    alike.sort_unstable();
-    names_with(name, inode).chain(alike)
-}
-
-/// Files beside one, with this inode.
-fn names_with(name: &str, inode: Option<Inode>) -> impl Iterator<Item = String> {
-    beside(name).filter(move |(_, entry)| has_inode(entry, inode)).map(|(name, _)| name)
-}
-
-fn has_inode(entry: &DirEntry, inode: Option<Inode>) -> bool {
-    entry.metadata().is_ok_and(|facts| Some(Inode::of(&facts)) == inode)
-}
-
-/// The other files in the directory of one, with their names.
-fn beside(name: &str) -> impl Iterator<Item = (String, DirEntry)> {
-    let path = Path::new(name).to_owned();
+    let path = Path::new(name);
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::read_dir(dir).into_iter().flatten().flatten().filter_map(move |entry| {
+    let file = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let stem = file.split(|byte| *byte == b'.').next().unwrap_or(file); // app.log becomes app-1.log
+    let has_inode = |entry: &DirEntry| entry.metadata().is_ok_and(|facts| Some(Inode::of(&facts)) == inode);
+    let (mut moved, mut alike) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let is_other = Some(entry.file_name().as_os_str()) != path.file_name();
-        let name = path.with_file_name(entry.file_name()).into_os_string().into_string().ok()?;
-        is_other.then_some((name, entry))
-    })
+        let name = path.with_file_name(entry.file_name()).into_os_string().into_string();
+        match name {
+            Ok(name) if is_other && has_inode(&entry) => moved.push(name),
+            Ok(name) if is_other && entry.file_name().as_encoded_bytes().starts_with(stem) => {
+                alike.push(name)
+            }
+            _ => {}
+        }
+    }
+    alike.sort_unstable();
+    moved.into_iter().chain(alike)
 }
 
 /// Refuses a file that is followed if what is in of it ends within a line: the rest of the line

@@ -67,6 +67,10 @@ impl Inode {
         Inode { device: facts.dev(), number: facts.ino(), made_ns }
     }
 
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
     fn to_json(self) -> Value {
         json!([self.device, self.number, self.made_ns])
     }

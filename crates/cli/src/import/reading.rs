@@ -406,7 +406,7 @@ impl Import<'_> {
         if is_known || self.args.again || self.args.follow {
             return None;
         }
-        let is_another = |earlier: &&Entry| earlier.read > 0 && !identity::is_renamed(earlier);
+        let is_another = |earlier: &&Entry| earlier.read > 0 && !self.known.is_renamed(earlier);
         let earlier = self.known.at_path(&entry.disk.path).filter(is_another)?;
         Some(Entry { file: entry.file.clone(), ..earlier.clone() })
     }

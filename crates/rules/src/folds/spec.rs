@@ -4,7 +4,7 @@
 //!   spec    = name { ":" argument } | record
 //!   record  = "{" field { "," field } [","] "}"
 //!   field   = name ":" spec [ "=" source ]            a source only in `Columns`
-//!   name of a field, argument = bare word | "quoted \" \\ \n \r \t \xHH"
+//!   name of a field, argument = bare word | "quoted \" \\ \n \r \t \xHH"; the first also `name`
 //!   source  = column | `column` | number | "text"
 //! ```
 //!

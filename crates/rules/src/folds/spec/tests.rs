@@ -41,6 +41,7 @@ fn spellings_come_down_to_one() {
         ("append::", "append:\":\""),
         ("{a:sum:u64,b:hll:12,}", "{a: sum:u64, b: hll:12}"),
         ("{ \"a\" : sum:u64 }", "{a: sum:u64}"),
+        ("{`a`: sum:u64, `b c`: hll:12}", "{a: sum:u64, \"b c\": hll:12}"),
     ] {
         assert_eq!(parse(written).unwrap().spec(), canonical, "{written}");
     }
