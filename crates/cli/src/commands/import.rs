@@ -90,8 +90,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         waits: Waits::default(),
         bar,
     };
-    let mut refused = refused.into_iter();
-    let ended = refused.try_for_each(|(name, failure)| import.refuse(&name, failure));
+    let ended = refused.into_iter().try_for_each(|(name, failure)| import.refuse(&name, failure));
     let ended = ended.and_then(|()| read_all(&mut import, &mut sink, &names, first));
     let ended = ended.and_then(|()| import.check_fits());
     let is_all_well = import.bad.count == 0 && import.totals.is_all_read();
@@ -103,8 +102,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     import.totals.can_go_on = sink.entry().is_some() && sink.written() > 0;
     import.bar.finish_and_clear();
     // Rows that were committed before a failure stay, and the report says how many.
-    let store = sink.into_store();
-    let ended = end(import, session, store, ended, began);
+    let ended = end(import, session, sink.into_store(), ended, began);
     hearing.into_iter().for_each(Hearing::stay);
     ended
 }

@@ -14,7 +14,6 @@ fn what_means_the_same_is_written_the_same() {
         ("x in[1,'b',-2]", "x in [1, \"b\", -2]"),
         ("`x`>1", "x > 1"),
         ("`a b`>1", "`a b` > 1"),
-        ("`day`(x)", "`day`(x)"),
         ("`true` == x", "`true` == x"),
         (r#"regex(t,"id=(\d+)")"#, r#"regex(t, "id=(\d+)")"#),
         (r#"t == 'a"b\\'"#, r#"t == "a\"b\\""#),
