@@ -7,9 +7,10 @@
 //! The first call writes the store; later ones only read, so that two builds can be compared on the
 //! same files, also with other memory. Each phase prints the median and the 99th percentile of a
 //! call, and the pieces and bytes that it read from files. Phases are letters: `h` hits, `m`
-//! misses, `x` both in turn, `g` hits 64 at once, `e` heads, `s` scans of 100 rows, `a` one of all,
-//! `b` one of all backward; and of a store that was just opened, with nothing of it in memory, `c`
-//! hits one by one, `G` 64 at once.
+//! misses, `x` both in turn, `g` hits 64 at once, `t` 64 hits one by one and 64 others at once, in
+//! turn, `u` the same with misses, `e` heads, `s` scans of 100 rows, `a` one of all, `b` one of all
+//! backward; and of a store that was just opened, with nothing of it in memory, `c` hits one by
+//! one, `G` 64 at once.
 //!
 //! `sums` are those of `osmos`, single folds on a quarter as many keys by Zipf's law, settled: hot
 //! keys are in every run. Only the scans `s`, `a` and `b` read them, and `r`, an aggregate.
@@ -136,6 +137,9 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
         _ => CALLS,
     };
     let mut took_ns = Vec::with_capacity(calls as usize);
+    if "tu".contains(phase) {
+        return compare_at_once(table, rows, phase, chance);
+    }
     if "ab".contains(phase) {
         return scan_all(table.as_bytes(), phase).map(drop);
     }
@@ -170,6 +174,41 @@ fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chanc
         (after.reads.bytes - before.reads.bytes) as f64 / calls as f64,
     );
     Ok(())
+}
+
+/// Gets of 64 keys one by one, and of 64 others at once, in turn.
+fn compare_at_once(table: &Table<u64, u64>, rows: u64, phase: char, chance: &mut u64) -> Result<()> {
+    let mut took_ns = [Vec::new(), Vec::new()];
+    for call in 0..2 * CALLS / AT_ONCE {
+        let asked = spread(chance, rows);
+        let at_once = call % 2 == 1;
+        let started = Instant::now();
+        let right = match phase {
+            't' => read_together(table, &asked, at_once)?,
+            _ => miss_together(table, &asked, rows, at_once)?,
+        };
+        took_ns[usize::from(at_once)].push(started.elapsed().as_nanos() as u64 / AT_ONCE);
+        assert!(right, "a read gave a wrong answer");
+    }
+    let [one_by_one, at_once] = took_ns;
+    let median = |took_ns: &[u64]| {
+        let mut took_ns = took_ns.to_vec();
+        took_ns.sort_unstable();
+        took_ns[took_ns.len() / 2] as f64
+    };
+    println!("{phase}: {:.2}x at once, a key:", median(&one_by_one) / median(&at_once));
+    println!("    one by one {}\n    at once    {}", latencies(one_by_one), latencies(at_once));
+    Ok(())
+}
+
+/// Whether keys that are not there are not found, at once or one by one.
+fn miss_together(table: &Table<u64, u64>, places: &[u64], rows: u64, at_once: bool) -> Result<bool> {
+    let keys: Vec<u64> = places.iter().map(|place| mix(rows + place)).collect();
+    let found = match at_once {
+        true => table.get_many(&keys)?,
+        false => keys.iter().map(|key| table.get(key)).collect::<Result<_>>()?,
+    };
+    Ok(found.iter().all(Option::is_none))
 }
 
 fn latencies(mut took_ns: Vec<u64>) -> String {

@@ -3,6 +3,7 @@
 
 pub mod stop;
 mod groups;
+mod together;
 pub mod buffer;
 pub mod pinned;
 pub mod hashed;

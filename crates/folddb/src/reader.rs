@@ -22,7 +22,7 @@ use crate::scan::bytes::BytesScan;
 use crate::scan::typed::Scan;
 use crate::snapshot::Snapshot;
 use crate::table::bytes::BytesTable;
-use crate::table::typed::{Table, encoded_key};
+use crate::table::typed::{EncodedKeys, Table, encoded_key};
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::values::head::Head;
 use folddb_engine::write::stream::ValueReader;
@@ -273,10 +273,11 @@ macro_rules! typed_reader {
                 &self,
                 keys: impl IntoIterator<Item = &'q Q>,
             ) -> Result<Vec<Option<V>>> {
-                let keys: Vec<Vec<u8>> = keys.into_iter().map(encoded_key).collect();
+                let keys = EncodedKeys::of::<K, Q>(keys);
+                let keys = keys.each();
                 let mut values: Vec<Option<V>> = keys.iter().map(|_| None).collect();
                 self.bytes.get_many_with(&keys, &mut |place, value| {
-                    values[place] = self.bytes.table().decoded(&keys[place], value)?;
+                    values[place] = self.bytes.table().decoded(keys[place], value)?;
                     Ok(())
                 })?;
                 Ok(values)
@@ -386,7 +387,8 @@ macro_rules! bytes_reader {
                 &self,
                 keys: impl IntoIterator<Item = &'q Q>,
             ) -> Result<Vec<Option<Vec<u8>>>> {
-                let keys: Vec<Vec<u8>> = keys.into_iter().map(encoded_key).collect();
+                let keys = EncodedKeys::of::<Vec<u8>, Q>(keys);
+                let keys = keys.each();
                 let mut values = vec![None; keys.len()];
                 self.get_many_with(&keys, &mut |place, value| {
                     values[place] = value.map(<[u8]>::to_vec);

@@ -150,6 +150,16 @@ impl Block {
         }
     }
 
+    /// Where a search for `key` reads, for a reader that asks the processor for it beforehand.
+    /// Reads nothing of it. Empty if only the search finds out.
+    #[inline]
+    pub fn where_searched(&self, key: &[u8], descending: bool) -> [&[u8]; 4] {
+        match &self.head {
+            Head::Generic(_) => [&[]; 4],
+            Head::Columnar(columnar) => columnar.where_searched(self.body(), key, descending),
+        }
+    }
+
     #[inline]
     fn body(&self) -> &[u8] {
         self.bytes.get(..self.body_len).unwrap_or(&[])

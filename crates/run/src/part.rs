@@ -294,6 +294,15 @@ impl Part {
         PieceKey { part: self.id, offset: place.offset }
     }
 
+    /// A block, if the cache has it.
+    #[inline]
+    pub(crate) fn block_in_cache(&self, place: Place) -> Option<Arc<Block>> {
+        match self.shared().piece(self.key_of(place)) {
+            Some(Piece::Block(block)) => Some(block),
+            _ => None,
+        }
+    }
+
     /// A block, through the cache.
     pub(crate) fn block(&self, place: Place) -> Result<Arc<Block>> {
         let key = self.key_of(place);

@@ -9,7 +9,8 @@
 //! 4. data block, searched in place.
 //!
 //! Step 1 is the probe, which also asks the processor for the line of step 2: a reader of several
-//! runs first probes all of them.
+//! runs first probes all of them. A reader of several keys takes all steps side by side
+//! (`near.rs`).
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref};
@@ -18,42 +19,12 @@ use std::sync::Arc;
 use folddb_base::{Record, Result, Seq};
 use folddb_host::prefetch::prefetch;
 use folddb_layout::block::{Block, BlockCursor, Place};
-use folddb_layout::filter::Line;
 
 use crate::cache::Piece;
+use crate::near::Near;
 use crate::part::{Part, Rank, seek_block};
+use crate::probe::{Probe, Says};
 use crate::shared::{Tally, count};
-
-/// What is known about a key in a part before its filter and its blocks are read: see
-/// [`Part::probe`].
-#[derive(Clone, Copy, Debug)]
-pub struct Probe<'p> {
-    leaf: u32,
-    says: Says<'p>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Says<'p> {
-    /// The part has no record of the key that the reader sees.
-    Nothing,
-    /// The filter is in memory: the line of it that knows, which is on its way to the processor.
-    Line(&'p Line),
-    /// The filter is not in memory.
-    Ask,
-    /// There is no filter.
-    NoFilter,
-}
-
-impl Probe<'_> {
-    /// Whether the part may have the key, as far as what is in memory says.
-    fn may_have(&self, key_hash: u64) -> bool {
-        match self.says {
-            Says::Nothing => false,
-            Says::Line(line) => line.may_contain(key_hash),
-            Says::Ask | Says::NoFilter => true,
-        }
-    }
-}
 
 /// In the oldest part the filter is read for one in this many keys, so that filters enter a cache
 /// that has room for them.
@@ -104,9 +75,15 @@ impl Deref for Found {
 }
 
 impl Scratch {
-    /// Takes back the buffer of a block that was read for one get.
-    fn put_back(&mut self, block: Found) {
-        if let Found::Read(block) = block {
+    /// Takes back the buffer of a block that was read for one get, unless the next one needs it.
+    #[inline]
+    fn put_back(&mut self, block: Found, near: Option<&mut Near<'_>>) {
+        let Found::Read(block) = block else { return };
+        let block = match near {
+            Some(near) => near.keep(block),
+            None => Some(block),
+        };
+        if let Some(block) = block {
             // The buffer keeps its length, so that it need not be zeroed before the next read.
             self.stored = block.into_bytes();
             self.stored.truncate(SCRATCH_BYTES_MAX);
@@ -149,7 +126,7 @@ impl Part {
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         let probe = self.probe(key, key_hash, max_seq);
-        self.get_probed(probe, rank, key, key_hash, max_seq, tally, visit)
+        self.get_probed((probe, None), rank, key, key_hash, max_seq, tally, visit)
     }
 
     /// Finds the leaf of a key, and asks the processor for the line of its filter, if that is in
@@ -175,14 +152,15 @@ impl Part {
         Probe { leaf: leaf as u32, says }
     }
 
-    /// As [`Part::get_as`], for a reader that has probed the part with the same key.
+    /// As [`Part::get_as`], for a reader that has probed the part with the same key, and may have
+    /// come nearer to it.
     ///
     /// # Errors
     /// As for [`Part::get`].
     #[inline]
     pub fn get_probed(
         &self,
-        probe: Probe<'_>,
+        (probe, near): (Probe<'_>, Option<&mut Near<'_>>),
         rank: Rank,
         key: &[u8],
         key_hash: u64,
@@ -210,7 +188,7 @@ impl Part {
         }
         tally.kept += u64::from(self.kept.leaf(leaf).is_some());
         let mut scratch = SCRATCH.take().unwrap_or_default();
-        let flow = self.visit_key(rank, leaf, key, max_seq, &mut scratch, visit);
+        let flow = self.visit_key(near, rank, leaf, key, max_seq, &mut scratch, visit);
         SCRATCH.set(Some(scratch));
         flow
     }
@@ -240,9 +218,8 @@ impl Part {
     /// Of these reads.
     pub fn ask_for_block(&self, probe: Probe<'_>, rank: Rank, key: &[u8], key_hash: u64) -> Result<()> {
         let leaf = probe.leaf as usize;
-        let is_asked = matches!(probe.says, Says::Ask);
         let may_have = probe.may_have(key_hash)
-            && !(is_asked && self.cached_filter_admits(rank, leaf, key_hash)? == Some(false));
+            && !(probe.asks_filter() && self.cached_filter_admits(rank, leaf, key_hash)? == Some(false));
         if !may_have {
             return Ok(());
         }
@@ -293,6 +270,7 @@ impl Part {
 
     fn visit_key(
         &self,
+        mut near: Option<&mut Near<'_>>,
         rank: Rank,
         mut leaf_number: usize,
         key: &[u8],
@@ -310,11 +288,19 @@ impl Part {
                     &looked_up
                 }
             };
-            let mut number = leaf.separators.bound(self.order(), key, false);
+            // Only the first block that is searched may be known.
+            let mut near = near.take();
+            let known = near.as_ref().and_then(|near| near.number());
+            let mut number = known.unwrap_or_else(|| leaf.separators.bound(self.order(), key, false));
             while let Some(place) = leaf.places.get(number).copied() {
-                let block = self.block_of_get(place, &mut scratch.stored)?;
+                let mut near = near.take();
+                let cached = match &mut near {
+                    Some(near) if known.is_some() => near.take_block(),
+                    _ => self.block_in_cache(place),
+                };
+                let block = self.block_of_get(cached, place, &mut scratch.stored)?;
                 let looked = self.visit_block(&block, place, key, max_seq, &mut scratch.at, visit)?;
-                scratch.put_back(block);
+                scratch.put_back(block, near);
                 if let Some(flow) = looked {
                     return Ok(flow);
                 }
@@ -355,19 +341,18 @@ impl Part {
         Ok(None)
     }
 
-    /// The block of a get, from the cache or from the file. A block from the file enters the cache
-    /// only if that has room, or if it is its turn (`DISPLACE_EVERY`); otherwise it uses the buffer
-    /// `stored`.
+    /// The block of a get, if it was in the cache, or from the file. A block from the file enters
+    /// the cache only if that has room, or if it is its turn (`DISPLACE_EVERY`); otherwise it uses
+    /// the buffer `stored`.
     #[inline]
-    fn block_of_get(&self, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
-        let key = self.key_of(place);
-        if let Some(Piece::Block(block)) = self.shared().piece(key) {
+    fn block_of_get(&self, cached: Option<Arc<Block>>, place: Place, stored: &mut Vec<u8>) -> Result<Found> {
+        if let Some(block) = cached {
             count(&self.shared().counters().cache_hits, 1);
             return Ok(Found::Cached(block));
         }
         if self.shared().counts_miss_to_keep() {
             let block = Arc::new(self.read_block(place)?);
-            self.shared().keep_piece(key, Piece::Block(Arc::clone(&block)));
+            self.shared().keep_piece(self.key_of(place), Piece::Block(Arc::clone(&block)));
             return Ok(Found::Cached(block));
         }
         let mut stored = std::mem::take(stored);

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use folddb_base::OpKind;
 use folddb_base::bytes::{Malformed, Reader};
+use folddb_host::prefetch::prefetch_all;
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::part::TopIndex;
 use folddb_rules::KeyOrder;
@@ -80,6 +81,12 @@ impl Separators {
     pub(crate) fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         self.ends.get(number).and_then(|end| self.bytes.get(start..*end)).unwrap_or(&[])
+    }
+
+    /// Asks the processor for the numbers that a search compares.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_all(&self.prefixes[..]);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -755,6 +755,70 @@ fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
     assert!(world.shared.stats().filter_rejects > 1_500, "the filter was read in the end");
 }
 
+/// Reads keys together, each as its probe and its steps lead to it: which of them are there.
+fn read_near(part: &Part, keys: &[[u8; 8]]) -> Vec<bool> {
+    let probe = |key: &[u8; 8]| part.probe(key, key_hash(key), u64::MAX);
+    let near_of = |key: &[u8; 8]| Near::of(part, probe(key), Rank::Oldest, key_hash(key));
+    let mut near: Vec<Option<Near<'_>>> = keys.iter().map(near_of).collect();
+    for _ in 0..Near::STEPS {
+        keys.iter().zip(&mut near).for_each(|(key, near)| near.iter_mut().for_each(|near| near.step(key)));
+    }
+    let mut rest = &mut near[..];
+    let mut tally = Tally::default();
+    let mut read = |key: &[u8; 8]| {
+        let (near, others) = std::mem::take(&mut rest).split_first_mut().unwrap();
+        let next = others.first_mut().and_then(Option::as_mut);
+        if let (Some(near), Some(next)) = (near.as_mut(), next.as_deref()) {
+            near.note_next(next);
+        }
+        let mut found = false;
+        let mut take = |record: Record<'_>| {
+            found = record.key == key;
+            Ok(ControlFlow::Break(()))
+        };
+        let (probed, hash) = ((probe(key), near.as_mut()), key_hash(key));
+        let _ = part.get_probed(probed, Rank::Oldest, key, hash, u64::MAX, &mut tally, &mut take).unwrap();
+        if let (Some(near), Some(next)) = (near.as_mut(), next) {
+            near.pass_on(next);
+        }
+        rest = others;
+        found
+    };
+    keys.iter().map(&mut read).collect()
+}
+
+#[test]
+fn keys_that_come_near_together_are_found_and_share_the_blocks_that_are_read() {
+    // A cache that holds leaves and filters, or nothing, and one that holds all.
+    for cache_bytes in [256 << 10, 4 << 10, 16 << 20] {
+        let world = World::new(cache_bytes, 4);
+        let part = world.part(1, &WriteOptions::default(), &even_numbers(40_000));
+        for round in 0..2 {
+            for (from, by) in [(0u64, 1), (79_000, 3), (500, 977), (20_001, 2), (80_100, 1)] {
+                let numbers: Vec<u64> = (0..16).map(|at| from + at * by).collect();
+                let keys: Vec<[u8; 8]> = numbers.iter().map(|number| number.to_be_bytes()).collect();
+                let expected: Vec<bool> =
+                    numbers.iter().map(|number| number % 2 == 0 && *number < 80_000).collect();
+                assert_eq!(read_near(&part, &keys), expected, "{cache_bytes}, {round}, {from} by {by}");
+            }
+        }
+    }
+    let world = World::new(256 << 10, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(40_000));
+    for n in 0..40_000u64 {
+        assert_eq!(get_all(&part, &(2 * n).to_be_bytes(), u64::MAX).len(), 1, "the cache is full now");
+    }
+    let (mut pieces, mut blocks) = (0, 0);
+    for from in (0..79_000u64).step_by(4000) {
+        let keys: Vec<[u8; 8]> = (0..16).map(|at| (from + 2 * at).to_be_bytes()).collect();
+        let before = world.shared.stats().pieces_read;
+        assert!(read_near(&part, &keys).into_iter().all(|found| found));
+        pieces += world.shared.stats().pieces_read - before;
+        blocks += 1;
+    }
+    assert!(pieces > 0 && pieces <= 2 * blocks, "{pieces} pieces for {blocks} times neighbors");
+}
+
 #[test]
 fn what_a_part_keeps_takes_room_of_the_cache_until_the_part_is_dropped() {
     let world = World::new(72 << 10, 4);

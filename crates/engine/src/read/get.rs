@@ -12,9 +12,10 @@ use folddb_memtable::{MemtableView, ReadAt};
 use folddb_rules::State;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
-use folddb_run::{Part, Probe, Rank, Tally};
+use folddb_run::{Near, Part, Probe, Rank, Tally};
 
 use crate::read::groups::read_in_groups;
+use crate::read::together::{Ahead, Together, rank_of};
 use crate::read::{buffer, hashed, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
@@ -122,49 +123,55 @@ fn take_state<R>(
     take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of)
 }
 
-/// Passes the present value of each key to `take`, all as of one moment, with the key's place in
-/// `keys`. The table is a sorted one, and the keys are in its order.
+/// Passes the value of each key, as a reader at `at` (or now) sees it, to `take`, all as of one
+/// moment, with the key's place in `keys`. The table is a sorted one, and the keys are in its
+/// order. Returns false, and has read nothing, if `at` is that of an old snapshot with files of its
+/// own.
 pub(crate) fn get_each(
     engine: &Engine,
     table: &TableCore,
     keys: &[&[u8]],
+    at: Option<At>,
     take: &mut TakeValue<'_>,
-) -> Result<()> {
-    let (view, memory, of) = present(engine, table)?;
+) -> Result<bool> {
+    let Some((view, memory, of)) = state_at(engine, table, at)? else { return Ok(false) };
     // Later than the view: merges may have dropped some, but not all, of the values that have
     // expired by then.
-    let time_ms = if table.has_stamps { reading_ms(engine, None) } else { 0 };
+    let time_ms = if table.has_stamps { reading_ms(engine, at) } else { 0 };
+    let limit = limit_at(at);
     let (mut count, mut tally) = (0, Tally::default());
     let read = with_resolver(|resolver| {
         resolver.read_at(time_ms);
         let ask = |group: Range<usize>| ask_for_blocks(table, &view, &keys[group]);
-        read_in_groups(engine, keys.len(), &ask, &mut |place| {
+        let mut read = |place: usize, ahead: Option<Ahead<'_, '_>>| {
             let key = keys[place];
             count += 1;
-            let mut search = Search::of(table, key, Seq::MAX, resolver);
-            search.all(&view, &memory, &mut tally)?;
+            let mut search = Search::of(table, key, limit, resolver);
+            let is_done = search.all(&view, &memory, ahead, &mut tally)?;
             let runs_met = search.runs_met;
             note_joined(engine, table, runs_met);
             take_state(engine, (of.as_ref(), table), key, resolver, |state, of| {
                 take_value(engine, (of, table), key, state, |value| take(place, value))
-            })
-        })
+            })?;
+            Ok(is_done)
+        };
+        let mut together = Together::new(table, &view, limit);
+        read_in_groups(engine, keys.len(), &ask, &mut |group| together.read(group, keys, &mut read))
     });
     engine.counters.gets.add(count);
     engine.parts.count(&tally);
-    read
+    read.map(|()| true)
 }
 
 /// Asks the system for the blocks in which these keys may be, and that are not in memory: first for
 /// filters and leaves, then, with what these say, for blocks. A failure is left to the read.
 #[cold]
 pub(crate) fn ask_for_blocks(table: &TableCore, view: &TableView, keys: &[&[u8]]) {
-    let oldest = view.runs.len().saturating_sub(1);
     let mut visits = Vec::new();
     for &key in keys {
         for (number, run) in view.runs.iter().enumerate() {
             let Some(part) = run.part_of(&table.rules.order, key) else { continue };
-            let rank = if number == oldest { Rank::Oldest } else { Rank::Young };
+            let rank = rank_of(number, view.runs.len());
             visits.push((&part.file.part, rank, key, key_hash(key)));
         }
     }
@@ -176,20 +183,36 @@ pub(crate) fn ask_for_blocks(table: &TableCore, view: &TableView, keys: &[&[u8]]
     }
 }
 
-/// The present state of a sorted table, and the files of its separated values.
-fn present(
+/// The state of a sorted table at `at` (or now), and the files of its separated values; none if
+/// that has files of its own.
+#[expect(clippy::type_complexity, reason = "three parts of one moment")]
+fn state_at(
     engine: &Engine,
     table: &TableCore,
-) -> Result<(Arc<TableView>, MemtableView, Option<Arc<SegmentMap>>)> {
+    at: Option<At>,
+) -> Result<Option<(Arc<TableView>, MemtableView, Option<Arc<SegmentMap>>)>> {
     loop {
         let round = engine.values.files.round();
-        let (view, memory) = view_with_memory(engine, table, ReadAt::Published(&engine.published))?;
+        let (view, memory) = view_with_memory(engine, table, read_at(engine, at))?;
+        if pinned::pinned_files_at(engine, at)?.is_some() {
+            return Ok(None);
+        }
         let of = engine.values.files.segment_map_of(round);
         if of.is_some() || table.separate_from() == usize::MAX {
             note_chunks(engine, table, &memory);
-            return Ok((view, memory, of));
+            return Ok(Some((view, memory, of)));
         }
     }
+}
+
+/// Newer records are not seen by a reader at `at` (or now).
+fn limit_at(at: Option<At>) -> Seq {
+    at.map_or(Seq::MAX, |at| at.seq)
+}
+
+/// How a reader at `at` (or now) reads memtables.
+fn read_at(engine: &Engine, at: Option<At>) -> ReadAt<'_> {
+    at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq))
 }
 
 /// The time that a reader reads at.
@@ -304,20 +327,18 @@ fn collect(
     at: Option<At>,
     resolver: &mut Resolver,
 ) -> Result<Option<Arc<PinnedFiles>>> {
-    let limit = at.map_or(Seq::MAX, |at| at.seq);
-    let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
-    let mut search = Search::of(table, key, limit, resolver);
-    let (view, memory) = view_with_memory(engine, table, read_at)?;
+    let mut search = Search::of(table, key, limit_at(at), resolver);
+    let (view, memory) = view_with_memory(engine, table, read_at(engine, at))?;
     if let Some(own) = pinned::pinned_files_at(engine, at)? {
         search.pinned_runs(engine, &own)?;
         return Ok(Some(own));
     }
     note_chunks(engine, table, &memory);
     let mut tally = Tally::default();
-    let searched = search.all(&view, &memory, &mut tally);
+    let searched = search.all(&view, &memory, None, &mut tally);
     engine.parts.count(&tally);
     note_joined(engine, table, search.runs_met);
-    searched.map(|()| None)
+    searched.map(|_| None)
 }
 
 /// A get has found its key in this many runs: see `state::repeats`.
@@ -405,8 +426,16 @@ impl<'s> Search<'s> {
         Search { table, key, limit, cover: 0, resolver, runs_met: 0, has_record: false, failure: None }
     }
 
-    /// Takes the records of a view: in memory, and then in runs.
-    fn all(&mut self, view: &TableView, memory: &MemtableView, tally: &mut Tally) -> Result<()> {
+    /// Takes the records of a view: in memory, and then in runs, of which a reader of several keys
+    /// knows something beforehand. Returns whether those in memory were enough.
+    #[inline]
+    fn all(
+        &mut self,
+        view: &TableView,
+        memory: &MemtableView,
+        ahead: Option<Ahead<'_, '_>>,
+        tally: &mut Tally,
+    ) -> Result<bool> {
         let (order, key, seq) = (&self.table.rules.order, self.key, memory.seq());
         self.cover = cover_of(view, self.table, key, seq);
         let mut done = memory.get(order, key, &mut |record| self.take(record)).done;
@@ -417,10 +446,17 @@ impl<'s> Search<'s> {
             done = sealed.memtable.get(key, ReadAt::Seq(seq), |record| self.take(record)).done;
         }
         match self.failure.take() {
-            Some(failure) => Err(failure),
-            None if done => Ok(()),
-            None => self.runs(view, tally),
+            Some(failure) => return Err(failure),
+            None if done => return Ok(true),
+            None => {}
         }
+        match ahead {
+            Some(Ahead { hash, probes, near_in, near }) => {
+                let _ = self.look_through(probes, 0, (near_in, near), hash, tally)?;
+            }
+            None => self.runs(view, tally)?,
+        }
+        Ok(false)
     }
 
     /// Takes the next older record. Breaks when nothing older matters.
@@ -460,22 +496,38 @@ impl<'s> Search<'s> {
             return Ok(());
         }
         let hash = key_hash(self.key);
-        let oldest = view.runs.len() - 1;
         for (number, runs) in view.runs.chunks(PROBED_TOGETHER).enumerate() {
             let mut probed: [Option<(&Part, Probe<'_>)>; PROBED_TOGETHER] = [None; PROBED_TOGETHER];
             for (slot, run) in probed.iter_mut().zip(runs) {
                 *slot = self.probe(run, hash);
             }
-            for (index, slot) in probed[..runs.len()].iter().enumerate() {
-                let Some((part, probe)) = *slot else { continue };
-                let rank =
-                    if number * PROBED_TOGETHER + index == oldest { Rank::Oldest } else { Rank::Young };
-                if self.look_into(part, probe, rank, hash, tally)?.is_break() {
-                    return Ok(());
-                }
+            let older = view.runs.len() - number * PROBED_TOGETHER - runs.len();
+            if self.look_through(&probed[..runs.len()], older, (0, None), hash, tally)?.is_break() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Takes the records of runs that were probed, and that are newer than so many others. The key
+    /// may have come nearer to its block in one of them. Breaks when nothing older matters.
+    fn look_through(
+        &mut self,
+        probed: &[Option<(&Part, Probe<'_>)>],
+        older: usize,
+        (near_in, mut near): (usize, Option<&mut Near<'_>>),
+        hash: u64,
+        tally: &mut Tally,
+    ) -> Result<ControlFlow<()>> {
+        for (number, slot) in probed.iter().enumerate() {
+            let Some((part, probe)) = *slot else { continue };
+            let rank = rank_of(number, probed.len() + older);
+            let near = if number == near_in { near.take() } else { None };
+            if self.look_into(part, (probe, near), rank, hash, tally)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The part of a run that may have the key, and its in-memory state for it.
@@ -490,7 +542,7 @@ impl<'s> Search<'s> {
     fn look_into(
         &mut self,
         part: &Part,
-        probe: Probe<'_>,
+        probed: (Probe<'_>, Option<&mut Near<'_>>),
         rank: Rank,
         hash: u64,
         tally: &mut Tally,
@@ -499,7 +551,7 @@ impl<'s> Search<'s> {
         let (visited, passes) = (self.resolver.visited(), tally.filter_passes());
         self.has_record = false;
         let mut take = |record: Record<'_>| Ok(self.take(record));
-        let flow = part.get_probed(probe, rank, key, hash, limit, tally, &mut take)?;
+        let flow = part.get_probed(probed, rank, key, hash, limit, tally, &mut take)?;
         self.runs_met += usize::from(self.resolver.visited() > visited);
         if !self.has_record {
             tally.count_false_passes_since(passes);

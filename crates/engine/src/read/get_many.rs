@@ -9,6 +9,8 @@
 use std::ops::Range;
 
 use folddb_base::Result;
+use folddb_rules::KeyOrder;
+use folddb_rules::order::PrefixOrder;
 
 use crate::read::get::{self, TakeValue};
 use crate::read::groups::read_in_groups;
@@ -27,45 +29,54 @@ use crate::state::snapshots::{At, Held, HeldFor};
 pub fn get_many(
     engine: &Engine,
     table: &TableCore,
-    keys: &[Vec<u8>],
+    keys: &[&[u8]],
     at: Option<At>,
     take: &mut TakeValue<'_>,
 ) -> Result<()> {
-    let places = lookup_order(table, keys);
-    let lookups: Vec<&[usize]> = places.chunk_by(|&a, &b| keys[a] == keys[b]).collect();
-    let key_of = |places: &[usize]| &keys[places[0]][..];
+    let asked = lookup_order(table, keys);
+    let lookups: Vec<&[Asked]> = asked.chunk_by(|a, b| a.0 == b.0 && keys[a.1] == keys[b.1]).collect();
+    let key_of = |asked: &[Asked]| keys[asked[0].1];
     let mut take_all =
-        |places: &[usize], value: Option<&[u8]>| places.iter().try_for_each(|&place| take(place, value));
-    if at.is_none() && table.hashed.is_none() {
-        let in_order: Vec<&[u8]> = lookups.iter().map(|places| key_of(places)).collect();
-        return get::get_each(engine, table, &in_order, &mut |number, value| {
-            take_all(lookups[number], value)
-        });
+        |asked: &[Asked], value: Option<&[u8]>| asked.iter().try_for_each(|&(_, place)| take(place, value));
+    if table.hashed.is_none() {
+        let in_order: Vec<&[u8]> = lookups.iter().map(|asked| key_of(asked)).collect();
+        let mut take_each = |number: usize, value: Option<&[u8]>| take_all(lookups[number], value);
+        if get::get_each(engine, table, &in_order, at, &mut take_each)? {
+            return Ok(());
+        }
     }
+    // A hashed table, or an old snapshot.
     let held = if at.is_none() && keys.len() > 1 { Some(hold_now(engine)) } else { None };
     let at = at.or(held.as_ref().map(|held| held.at));
     // A snapshot may have files of its own; those of the present are mostly the same.
     let ask = |group: Range<usize>| {
-        let keys: Vec<&[u8]> = lookups[group].iter().map(|places| key_of(places)).collect();
+        let keys: Vec<&[u8]> = lookups[group].iter().map(|asked| key_of(asked)).collect();
         match &table.hashed {
             Some(hashed) => keys.iter().for_each(|key| hashed::ask_for(engine, hashed, key, at)),
             None => get::ask_for_blocks(table, &table.view(), &keys),
         }
     };
-    read_in_groups(engine, lookups.len(), &ask, &mut |number| {
-        let places = lookups[number];
-        get::get(engine, table, key_of(places), at, |value| take_all(places, value))
+    let mut read =
+        |asked: &[Asked]| get::get(engine, table, key_of(asked), at, |value| take_all(asked, value));
+    read_in_groups(engine, lookups.len(), &ask, &mut |group| {
+        lookups[group].iter().try_for_each(|asked| read(asked))
     })
 }
 
-/// The places of the keys, in the order of the lookups; those of equal keys are adjacent.
-fn lookup_order(table: &TableCore, keys: &[Vec<u8>]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..keys.len()).collect();
-    match table.hashed {
-        Some(_) => places.sort_by(|&a, &b| keys[a].cmp(&keys[b])),
-        None => places.sort_by(|&a, &b| table.rules.order.compare(&keys[a], &keys[b])),
-    }
-    places
+/// A number that sorts keys as far as it reaches, and the place of the key among the requested
+/// ones.
+type Asked = (u64, usize);
+
+/// The keys in the order of the lookups; equal ones are adjacent.
+fn lookup_order(table: &TableCore, keys: &[&[u8]]) -> Vec<Asked> {
+    let order = if table.hashed.is_some() { &KeyOrder::Bytewise } else { &table.rules.order };
+    let numbered = keys.iter().enumerate().map(|(place, key)| (order.prefix(key, 0), place));
+    let mut asked: Vec<Asked> = numbered.collect();
+    // Most keys differ in their numbers, and no key is compared.
+    asked.sort_unstable_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| order.compare(keys[a.1], keys[b.1])).then_with(|| a.1.cmp(&b.1))
+    });
+    asked
 }
 
 /// Holds the present, so that all keys of a hashed table are read as of it.

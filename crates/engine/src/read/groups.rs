@@ -17,6 +17,9 @@ use crate::state::engine::Engine;
 /// How many keys are in a group at most: a device is busy with so many requests, and what was asked
 /// for stays in memory until it is read.
 const GROUP_KEYS: usize = 64;
+/// How many times larger the next group is, as long as reads come from memory. The keys of a group
+/// wait for memory together, too.
+const GROWTH: usize = 8;
 /// A read that takes longer has waited for a device. One from memory, the page cache included,
 /// takes about a tenth of it, one from a fast disk three times as long.
 const WAITED: Duration = Duration::from_micros(25);
@@ -37,17 +40,17 @@ impl Pace {
     /// nothing: its blocks had been asked for.
     fn after(self, keys: usize, took: Duration) -> Pace {
         let waits = self.waits || took > WAITED * u32::try_from(keys).unwrap_or(u32::MAX);
-        Pace { keys: if waits { GROUP_KEYS } else { (2 * self.keys).min(GROUP_KEYS) }, waits }
+        Pace { keys: if waits { GROUP_KEYS } else { (GROWTH * self.keys).min(GROUP_KEYS) }, waits }
     }
 }
 
-/// Reads so many keys, by their places, in order. `ask` asks the system for the blocks of some of
-/// them, and waits for nothing that they do not need.
+/// Reads so many keys, by their places, in order and in groups. `ask` asks the system for the
+/// blocks of a group, and waits for nothing that it does not need.
 pub(crate) fn read_in_groups(
     engine: &Engine,
     keys: usize,
     ask: &dyn Fn(Range<usize>),
-    read: &mut dyn FnMut(usize) -> Result<()>,
+    read: &mut dyn FnMut(Range<usize>) -> Result<()>,
 ) -> Result<()> {
     let (mut at, mut pace) = (0, Pace::first());
     while at < keys {
@@ -55,11 +58,11 @@ pub(crate) fn read_in_groups(
         at = group.end;
         if pace.waits {
             ask(group.clone());
-            group.into_iter().try_for_each(&mut *read)?;
+            read(group)?;
             continue;
         }
         let (count, began) = (group.len(), engine.host.clock.monotonic());
-        group.into_iter().try_for_each(&mut *read)?;
+        read(group)?;
         pace = pace.after(count, engine.host.clock.monotonic().saturating_sub(began));
     }
     Ok(())

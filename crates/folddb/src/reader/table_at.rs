@@ -92,9 +92,9 @@ impl BytesTableAt {
         }
     }
 
-    pub(crate) fn get_many_with(&self, keys: &[Vec<u8>], take: &mut TakeValue<'_>) -> Result<()> {
+    pub(crate) fn get_many_with(&self, keys: &[&[u8]], take: &mut TakeValue<'_>) -> Result<()> {
         if self.past.reads().is_some() {
-            let each = |(place, key): (usize, &Vec<u8>)| self.get_with(key, |value| take(place, value))?;
+            let each = |(place, key): (usize, &&[u8])| self.get_with(key, |value| take(place, value))?;
             return keys.iter().enumerate().try_for_each(each);
         }
         let at = self.past.at(&self.table)?;

@@ -281,7 +281,7 @@ impl BytesTable {
         get::get(self.engine(), &self.core, key, None, |value| Ok(take(value)))
     }
 
-    pub(crate) fn get_many_with(&self, keys: &[Vec<u8>], take: &mut TakeValue<'_>) -> Result<()> {
+    pub(crate) fn get_many_with(&self, keys: &[&[u8]], take: &mut TakeValue<'_>) -> Result<()> {
         get_many::get_many(self.engine(), &self.core, keys, None, take)
     }
 

@@ -279,6 +279,28 @@ pub(crate) fn encoded_key<K, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
     bytes
 }
 
+/// Several keys, encoded side by side.
+pub(crate) struct EncodedKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl EncodedKeys {
+    pub(crate) fn of<'q, K, Q: AsKey<K> + ?Sized + 'q>(keys: impl IntoIterator<Item = &'q Q>) -> EncodedKeys {
+        let mut encoded = EncodedKeys { bytes: Vec::new(), ends: Vec::new() };
+        for key in keys {
+            key.encode_key(&mut encoded.bytes);
+            encoded.ends.push(encoded.bytes.len());
+        }
+        encoded
+    }
+
+    pub(crate) fn each(&self) -> Vec<&[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| self.bytes.get(start..*end).unwrap_or(&[])).collect()
+    }
+}
+
 impl<K, V> std::fmt::Debug for Table<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.bytes.fmt(f)

@@ -1,4 +1,4 @@
-use super::prefetch;
+use super::{prefetch, prefetch_all};
 
 #[test]
 fn what_was_asked_for_is_as_it_was() {
@@ -7,4 +7,8 @@ fn what_was_asked_for_is_as_it_was() {
     assert!(lines.iter().zip(0..).all(|(line, number)| *line == [number; 8]));
     prefetch(&());
     prefetch::<[u64; 0]>(&[]);
+    lines.iter().for_each(prefetch_all);
+    prefetch_all(&lines[..]);
+    prefetch_all::<[u8]>(&[]);
+    assert!(lines.iter().zip(0..).all(|(line, number)| *line == [number; 8]));
 }

@@ -257,6 +257,26 @@ impl Columnar {
         Some(if precedes { self.count } else { 0 })
     }
 
+    /// The keys, seqs and payloads of the records between which the fences have a key of the length
+    /// that all have, and the template. Reads no byte of the body.
+    pub(super) fn where_searched<'b>(&self, body: &'b [u8], key: &[u8], descending: bool) -> [&'b [u8]; 4] {
+        let tail = key.get(self.key_len.saturating_sub(TAIL_BYTES)..).unwrap_or(&[]);
+        if key.len() != self.key_len {
+            return [&[]; 4];
+        }
+        let target = tail_number(tail).saturating_sub(self.key_base).try_into().unwrap_or(u64::MAX);
+        let among =
+            self.fences.between(self.count, |delta| if descending { delta > target } else { delta < target });
+        // With the fence after them, which may be the key.
+        let rows = among.start..among.end + 1;
+        let column = |at: usize, width: usize| {
+            let end = (at + rows.end * width).min(body.len());
+            body.get(at + rows.start * width..end).unwrap_or(&[])
+        };
+        let seqs = self.sides.seqs.map_or(&[][..], |seqs| column(seqs.at, usize::from(seqs.width)));
+        [column(0, self.key_width), seqs, column(self.payloads_at, self.packed_len), self.template(body)]
+    }
+
     fn tail_bound(&self, body: &[u8], tail: u128, descending: bool, past_equal: bool) -> usize {
         // Ascending: how many deltas are < target (or <=). Descending: how many are > target (or
         // >=).
