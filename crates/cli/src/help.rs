@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use crate::args::Cli;
@@ -53,8 +54,22 @@ pub(crate) fn command() -> Command {
 /// Reads a command line.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
-    let matches = command.try_get_matches_from_mut(words)?;
+    let words: Vec<OsString> = words.into_iter().collect();
+    let matches = command.try_get_matches_from_mut(&words).map_err(|error| match error.kind() {
+        ErrorKind::InvalidUtf8 => not_text(&words, &mut command),
+        _ => error,
+    })?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Says which word is no text.
+fn not_text(words: &[OsString], command: &mut Command) -> clap::Error {
+    let word = words.iter().find(|word| word.to_str().is_none()).map(OsString::as_os_str).unwrap_or_default();
+    let message = format!(
+        "{word:?} is not UTF-8 text, as keys, values and names of files of rows are (rename the file, or give it on \
+         stdin, as `-`)"
+    );
+    command.error(ErrorKind::InvalidUtf8, message)
 }
 
 fn listing(command: &Command) -> String {

@@ -29,15 +29,22 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
 }
 
 /// A text on one line that is only text to a terminal: line ends and cursor movements are escaped,
-/// so that a key cannot imitate other output of a command.
+/// so that a key cannot imitate other output of a command, nor turn around what is behind it.
 pub(crate) fn one_line(text: String) -> String {
-    if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text }
+    if text.chars().any(is_obeyed) { text.escape_debug().to_string() } else { text }
+}
+
+/// Whether a terminal, or a program that shows text, does something at a character: controls, line
+/// ends of Unicode, and what sets the direction of the text behind it.
+pub(crate) fn is_obeyed(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A text with its control characters escaped, except line ends and tabs: nothing in it moves the
 /// cursor of a terminal, or changes its colors.
 pub(crate) fn spelled(text: &str) -> Cow<'_, str> {
-    let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    let is_spelled = |letter: char| is_obeyed(letter) && !matches!(letter, '\n' | '\t');
     if !text.contains(is_spelled) {
         return Cow::Borrowed(text);
     }

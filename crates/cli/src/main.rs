@@ -38,7 +38,7 @@ fn main() -> std::process::ExitCode {
 
 fn run(words: std::env::ArgsOs) -> ExitCode {
     let words: Vec<_> = words.collect();
-    let asks_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    let asks_json = store_word::asks_json(&words);
     let (line, store) = store_word::of_environment(words);
     let cli = match help::parse(line) {
         Ok(cli) => cli,

@@ -27,7 +27,7 @@ pub(crate) fn report_as(done: Result<(), Failure>, is_json: bool) -> ExitCode {
     let (message, code) = (failure.to_string(), failure.exit_code());
     match (message.is_empty(), is_json) {
         (true, _) => {}
-        (false, true) => print_whole(&json!({ "error": message, "exit_code": code as u8 }).to_string()),
+        (false, true) => print_json(&json!({ "error": message, "exit_code": code as u8 })),
         (false, false) => print(&format!("folddb: {message}")),
     }
     code
@@ -46,6 +46,18 @@ pub(crate) fn print(line: &str) {
 /// The same without a limit of length, for messages that are needed completely.
 pub(crate) fn print_whole(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", human::spelled(line));
+}
+
+/// Prints an object of JSON, in which control characters are escaped as JSON has it.
+fn print_json(object: &serde_json::Value) {
+    let mut text = String::new();
+    for letter in object.to_string().chars() {
+        match human::is_obeyed(letter) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(letter))), // none is beyond four digits
+            false => text.push(letter),
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// A message without its middle, if it is long: it may contain a long value, for example.
@@ -75,30 +87,32 @@ fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
 }
 
 /// A key may begin as an option does: where an option that is alike is suggested, it is also said
-/// how the word is passed as it is.
+/// how the word is passed as it is. Where only options take such words, that is said.
 fn with_the_way_of_words(mut error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let behind_table = usage.split("<TABLE>").nth(1).unwrap_or_default();
     let takes_words = ["<KEY>", "[KEY]", "[VALUE]"].iter().any(|word| behind_table.contains(word));
-    let (Some(ContextValue::String(word)), true) = (error.get(ContextKind::InvalidArg), takes_words) else {
-        return error;
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    let tip = match takes_words {
+        true => format!("to pass '{word}' as a value, use '-- {word}'"),
+        false => format!("a value of an option that begins with - is behind =, as in '--prefix={word}'"),
     };
     let has_tip = error.get(ContextKind::Suggested).is_some();
-    if error.kind() == clap::error::ErrorKind::UnknownArgument && word.starts_with('-') && !has_tip {
-        let tip = format!("to pass '{word}' as a value, use '-- {word}'");
+    let has_suggestion = error.get(ContextKind::SuggestedArg).is_some();
+    let is_wanted = match takes_words {
+        true => word.starts_with('-') && !has_tip,
+        // There `--` leads nowhere.
+        false => usage.contains("<TABLE>") && (is_short || has_tip) && !has_suggestion,
+    };
+    if error.kind() == clap::error::ErrorKind::UnknownArgument && is_wanted {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-/// Prints what clap says, if it says something.
-pub(crate) fn of_usage_or(error: Option<clap::Error>) {
-    if let Some(error) = error {
-        of_usage(error);
-    }
-}
-
-/// The same; a mistake is followed by the store that the line does not name, if there is one.
+/// Prints what clap says; a mistake is followed by the store that the line does not name, if there
+/// is one.
 ///
 /// With `--json` a mistake is an object, as any other error.
 pub(crate) fn of_usage_with(error: clap::Error, store: Option<&Path>, is_json: bool) -> ExitCode {

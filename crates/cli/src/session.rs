@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
+use rustyline::error::ReadlineError;
 
 use crate::args::Globals;
 use crate::failure::Failure;
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) shared: Option<Store>,
     /// The lines that are typed at the shell, if that reads them as they come: also answers.
     pub(crate) typed: Option<Rc<Receiver<io::Result<String>>>>,
+    /// The shell reads lines by an editor, as answers are: it knows Ctrl-C as a key.
+    pub(crate) has_editor: bool,
     /// The stores that the command has opened for writing. They are closed in order when it ends,
     /// also by an error.
     own: RefCell<Vec<Store>>,
@@ -97,14 +100,20 @@ impl Session {
             out,
             shared: None,
             typed: None,
+            has_editor: false,
             own: RefCell::default(),
             created: RefCell::default(),
             transaction: None,
         }
     }
 
-    /// What a person answers to a question. Ctrl-C, and the end of input, are no answer.
-    pub(crate) fn answer(&self) -> io::Result<String> {
+    /// Asks a person, and returns the answer. Ctrl-C, and the end of input, are no answer.
+    pub(crate) fn ask(&self, question: &str) -> io::Result<String> {
+        if self.has_editor {
+            return ask_by_editor(question);
+        }
+        let mut prompt = io::stderr();
+        let _ = write!(prompt, "{question}").and_then(|()| prompt.flush()); // who cannot see it may still answer
         let Some(lines) = &self.typed else {
             let mut answer = String::new();
             return io::stdin().read_line(&mut answer).map(|_| answer);
@@ -302,6 +311,15 @@ impl Created {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()), // no longer empty
             removed => removed.map_err(|error| Failure::file("remove", &path.display().to_string(), &error)),
         }
+    }
+}
+
+/// Asks at a terminal that has a line editor.
+fn ask_by_editor(question: &str) -> io::Result<String> {
+    let mut editor = rustyline::DefaultEditor::new().map_err(io::Error::other)?;
+    match editor.readline(question) {
+        Err(ReadlineError::Interrupted | ReadlineError::Eof) => Ok(String::new()),
+        answered => answered.map_err(io::Error::other),
     }
 }
 

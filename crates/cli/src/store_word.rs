@@ -4,7 +4,7 @@
 //! One rule holds for both: a line is typed without the store, which is put after the verb. No word
 //! is guessed to be a store, so it does not depend on what a directory holds what a line does.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
@@ -34,6 +34,12 @@ pub(crate) fn put_into<W: Clone + Into<OsString>>(words: &[W], store: &Path) -> 
     line.extend(store_for((verb, next), &words, store));
     line.extend_from_slice(&words[after_verb..]);
     line
+}
+
+/// Whether a line asks for JSON, whatever else may be wrong with it.
+pub(crate) fn asks_json<W: AsRef<OsStr>>(words: &[W]) -> bool {
+    let mut options = words.iter().map(AsRef::as_ref).take_while(|word| *word != "--");
+    options.any(|word| word == "--json")
 }
 
 /// The store of a line that is typed, behind the name of the program, and the line from its verb on

@@ -74,10 +74,7 @@ struct Group {
 fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
     let quantiles = Quantiles::of(table.rules(), &args.quantiles.quantile)?;
     let columns = Columns::of(table.rules(), false, args.range.hex).with_quantiles(&quantiles);
-    let elements = column_names::split(&args.by)
-        .iter()
-        .map(|name| element(&columns, name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let elements = elements(&columns, &column_names::split(&args.by))?;
     let spec = table.rules().as_table_rules().fold.spec().to_owned();
     let fold = table.rules().fold().filter(|_| !matches!(spec.as_str(), "replace" | "first")).cloned();
     let Some(fold) = fold else {
@@ -90,13 +87,25 @@ fn by(args: &AggregateArgs, table: &BytesTable, session: &mut Session) -> Result
     let mut rows = ranges::narrow_inside(table, &args.range, session.transaction.as_ref())?.rows()?;
     while let Some((key, value)) = rows.next_row()? {
         interrupt::check()?;
-        let elements = only(&columns.key(table.rules(), key), &elements);
+        let elements = only(&columns, columns.key(table.rules(), key), &elements);
         match groups.entry(datum::json::text_of(&elements)) {
             Entry::Vacant(free) => drop(free.insert(Group { elements, value: value.to_vec() })),
             Entry::Occupied(mut group) => push(&*fold, group.get_mut(), value, &mut folded)?,
         }
     }
     print(args, table, columns.by(&elements).pick(&args.columns)?, groups.into_values().collect(), session)
+}
+
+/// The numbers of these elements of the key, each once.
+fn elements(columns: &Columns, names: &[String]) -> Result<Vec<usize>, Failure> {
+    let mut elements = Vec::new();
+    for name in names {
+        let element = element(columns, name)?;
+        if !elements.contains(&element) {
+            elements.push(element);
+        }
+    }
+    Ok(elements)
 }
 
 /// The number of an element of the key.
@@ -107,12 +116,14 @@ fn element(columns: &Columns, name: &str) -> Result<usize, Failure> {
     })
 }
 
-/// A key of which the other elements are null.
-fn only(key: &Datum, elements: &[usize]) -> Datum {
-    let Datum::List(items) = key else { return key.clone() };
-    let keep =
-        |(index, item): (usize, &Datum)| if elements.contains(&index) { item.clone() } else { Datum::Null };
-    Datum::List(items.iter().enumerate().map(keep).collect())
+/// A key of which the other elements are null. One that is a single column is that element, also
+/// where it is a list.
+fn only(columns: &Columns, key: Datum, elements: &[usize]) -> Datum {
+    let keep = |(index, item)| if elements.contains(&index) { item } else { Datum::Null };
+    match columns.elements_of(key) {
+        Ok(items) => Datum::List(items.into_iter().enumerate().map(keep).collect()),
+        Err(whole) => whole,
+    }
 }
 
 fn push(fold: &dyn Fold, group: &mut Group, value: &[u8], folded: &mut Vec<u8>) -> Result<(), Failure> {

@@ -18,6 +18,11 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         return session
             .report(&json!(names), |out| names.iter().try_for_each(|name| writeln!(out, "{name}")));
     };
+    if session.shared.is_some() {
+        let why =
+            "a benchmark does not end at Ctrl-C, as all does in a shell: run it outside of one, folddb bench";
+        return Err(Failure::Usage(format!("{why} {name}")));
+    }
     let options = BenchOptions {
         scale: args.scale,
         seed: args.seed,

@@ -27,8 +27,8 @@ pub(crate) fn run(args: &DropArgs, session: &mut Session) -> Result<(), Failure>
 /// Asks whether a table is to be dropped.
 fn ask(table: &BytesTable, session: &Session) -> Result<(), Failure> {
     let records = human::plural(table.stats()?.records, "record");
-    eprint!("drop table {} with {records}? [y/N] ", table.name());
-    let answer = session.answer().map_err(|error| Failure::file("read", "stdin", &error))?;
+    let question = format!("drop table {} with {records}? [y/N] ", table.name());
+    let answer = session.ask(&question).map_err(|error| Failure::file("read", "stdin", &error))?;
     interrupt::check()?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),

@@ -48,7 +48,7 @@ _folddb_names() {
     local typed="${COMP_WORDS[COMP_CWORD]}" word words=() names=()
     [[ $typed == -* ]] && return 0
     for word in "${COMPREPLY[@]}"; do
-        [[ $word == [-\<\[]* ]] || words+=("$word")
+        [[ $word == [-\<\[=]* ]] || words+=("$word")
     done
     COMPREPLY=("${words[@]}")
     while IFS= read -r word; do
@@ -90,23 +90,31 @@ compdef _folddb_names folddb
 fn names(shell: Shell, typing: Typing, session: &mut Session) -> Result<(), Failure> {
     let words: Vec<String> = typing.before.iter().skip(1).map(|word| at_home(word)).collect();
     let Some((path, line)) = store_word::taken_from(&words) else { return Ok(()) };
+    let (line, value_at) = words::behind_equals(&line, &typing.word);
     let command = Cli::command();
     let Some(verb) = line.first().and_then(|verb| command.find_subcommand(verb)) else { return Ok(()) };
     let is_of_table =
         |verb: &Command| verb.get_arguments().any(|arg| ["table", "tables"].contains(&arg.get_id().as_str()));
-    if words::values(&command, &line).is_some()
-        || !is_of_table(verb) && !verb.get_subcommands().any(is_of_table)
-    {
-        return Ok(());
-    }
-    let store = session.read(Path::new(&path))?;
-    let typed = typing.word.as_str();
-    let wanted = match line.last().map(String::as_str) {
-        Some("--table") => Wanted::Table,
-        _ => words::wanted_in(&store, &line, typed),
+    let (option, typed) = typing.word.split_at(value_at);
+    let known = match words::values(&command, &line) {
+        Some(values) if value_at > 0 => values, // what is generated knows them behind a space only
+        Some(_) => return Ok(()),
+        None if !is_of_table(verb) && !verb.get_subcommands().any(is_of_table) => return Ok(()),
+        None => {
+            let store = session.read(Path::new(&path))?;
+            let wanted = match line.last().map(String::as_str) {
+                Some("--table") => Wanted::Table,
+                _ => words::wanted_in(&store, &line, typed),
+            };
+            words::names(&store, wanted, typed)
+        }
     };
-    for name in words::names(&store, wanted, typed).iter().filter(|name| words::is_shown(name, typed)) {
-        let as_typed = if shell == Shell::Bash { in_bash(name, &typing) } else { Some(name.clone()) };
+    for name in known.iter().filter(|name| words::is_shown(name, typed)) {
+        let as_typed = match shell {
+            Shell::Bash => in_bash(&format!("{option}{name}"), &typing),
+            Shell::Fish => Some(name.clone()), // which takes the value alone
+            _ => Some(format!("{option}{name}")),
+        };
         if let Some(name) = as_typed {
             writeln!(session.out, "{name}")?;
         }

@@ -51,7 +51,9 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let is_single = names == args.files && names.len() == 1;
     let source = if is_single { Some(open_source(args, &names, 0)?) } else { None };
     let (mut sink, known) = match open_sink(args, &mut stated, session) {
-        Err(failure) if args.key.is_empty() => return Err(with_columns(failure, args, &stated, &names)),
+        Err(failure) if args.key.is_empty() => {
+            return Err(with_columns(failure, args, &stated, (&names, source)));
+        }
         opened => opened?,
     };
     let files = names.len() + refused.len();
@@ -109,14 +111,20 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
 
 /// The same, for a command line that names no key, with the columns of the first file to choose it
 /// from.
-fn with_columns(failure: Failure, args: &ImportArgs, stated: &Stated, names: &[String]) -> Failure {
+fn with_columns(
+    failure: Failure,
+    args: &ImportArgs,
+    stated: &Stated,
+    (names, source): (&[String], Option<Source>),
+) -> Failure {
     let (Failure::Usage(message), Some(name)) = (&failure, names.first()) else { return failure };
-    if !std::fs::metadata(name).is_ok_and(|facts| facts.is_file()) {
-        return failure; // what came from a pipe cannot be looked at twice
-    }
-    let opened =
-        source::open_rows(name, said(args)).and_then(|source| OpenFile::of(args, stated, name, source));
-    match opened {
+    let source = match source {
+        Some(source) => Ok(source),
+        // Of several, a pipe is not open yet, and could be opened once only.
+        None if !std::fs::metadata(name).is_ok_and(|facts| facts.is_file()) => return failure,
+        None => source::open_rows(name, said(args)),
+    };
+    match source.and_then(|source| OpenFile::of(args, stated, name, source)) {
         Ok(open) if !open.rows.names().is_empty() => {
             Failure::Usage(format!("{message} (of `{}`)", open.rows.names().join("`, `")))
         }

@@ -202,7 +202,7 @@ impl Shell<'_> {
         let lines = lines();
         let mut number = 0_u64;
         loop {
-            session.flush()?;
+            unless_closed(session.flush())?; // whoever wants no more of it has not stopped the script
             match next_line(&lines)? {
                 Next::Line(line) => {
                     number += 1;
@@ -228,6 +228,7 @@ impl Shell<'_> {
         if let Some(file) = &history {
             let _ = editor.load_history(file); // there is none the first time
         }
+        session.has_editor = true;
         writeln!(session.out, "{}  (help lists the verbs)", self.path.display())?;
         session.flush()?;
         loop {
@@ -256,7 +257,8 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Runs the commands of a line. Only a closed output ends the shell.
+    /// Runs the commands of a line. Only a closed output ends the shell, unless it is a script: what
+    /// follows may write to the store.
     fn line(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
         for command in commands_of(line) {
             match self.one(command, session)? {
@@ -268,6 +270,7 @@ impl Shell<'_> {
     }
 
     fn one(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
+        let is_json = session.globals.json;
         let split = target::of(line).and_then(|(line, target)| {
             let words = split(line).map_err(Failure::Usage)?;
             match words.first() {
@@ -280,36 +283,29 @@ impl Shell<'_> {
         let (words, target) = match split {
             Ok(split) => split,
             Err(mistake) => {
-                let code = messages::report(Err(mistake));
+                let code = messages::report_as(Err(mistake), is_json);
                 self.note_in_transaction(code, session);
                 let is_use = line.split_whitespace().next() == Some("use");
                 return Ok(if is_use { Line::Astray } else { Line::Done });
             }
         };
+        let is_json = is_json || store_word::asks_json(&words);
         match words.first().map(String::as_str) {
             None => return Ok(Line::Done),
             Some("exit" | "quit") => return Ok(Line::Exit),
-            Some("help") if words.len() > 1 => {
-                let help = help::parse(["folddb", &words[1], "--help"].map(OsString::from));
-                messages::of_usage_or(help.err());
-                return Ok(Line::Done);
-            }
-            Some("help") => {
-                session.out.write_all(HELP.as_bytes())?;
-                session.flush()?;
-                return Ok(Line::Done);
-            }
             Some(_) => {}
         }
         let ended = match words[0].as_str() {
+            "help" => help_about(words.get(1), session),
             "begin" | "commit" | "abort" => transact(&words, session),
             "use" => self.change_store(&words, session),
             _ => self.command_for(&words, &target, session),
         };
         let flushed = session.flush();
         let code = match ended.and(flushed) {
+            Err(Failure::OutputClosed) if self.input == Input::Script => ExitCode::Done,
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
-            done => messages::report_as(done, session.globals.json),
+            done => messages::report_as(done, is_json),
         };
         match (code, words[0].as_str()) {
             (ExitCode::Absent, "get" | "head") => self.note(code), // an answer, not a failure
@@ -378,7 +374,7 @@ impl Shell<'_> {
     fn command(&self, words: &[String], is_paged: bool, session: &mut Session) -> Result<(), Failure> {
         let cli = match help::parse(store_word::put_into(words, &self.path)) {
             Ok(cli) => cli,
-            Err(error) => return Err(Failure::Reported(messages::of_usage(error))),
+            Err(said) => return unparsed(said, words, session),
         };
         let outer = std::mem::replace(&mut session.globals, cli.globals);
         session.globals.json |= outer.json;
@@ -386,6 +382,7 @@ impl Shell<'_> {
         session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
         session.globals.disk_reserve = session.globals.disk_reserve.or(outer.disk_reserve);
         session.globals.no_pager |= outer.no_pager;
+        session.globals.wait_lock = session.globals.wait_lock.or(outer.wait_lock);
         session.globals.zone = session.globals.zone.take().or_else(|| outer.zone.clone());
         zones::set(session.globals.zone.as_ref());
         let usual = if is_paged && cli.verb.is_paged() { session.page() } else { None };
@@ -437,6 +434,37 @@ fn next_line(lines: &Receiver<io::Result<String>>) -> Result<Next, Failure> {
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
+}
+
+/// The same, where a reader that wants no more of the output is no failure.
+fn unless_closed(done: Result<(), Failure>) -> Result<(), Failure> {
+    match done {
+        Err(Failure::OutputClosed) => Ok(()),
+        done => done,
+    }
+}
+
+/// Prints all about a verb, or the verbs.
+fn help_about(verb: Option<&String>, session: &mut Session) -> Result<(), Failure> {
+    let Some(verb) = verb else { return Ok(session.out.write_all(HELP.as_bytes())?) };
+    let words = ["folddb".to_owned(), verb.clone(), "--help".to_owned()];
+    match help::parse(words.iter().map(OsString::from)) {
+        Ok(_) => Ok(()), // a help has no other outcome
+        Err(said) => unparsed(said, &words, session),
+    }
+}
+
+/// Prints what is said of a line that is not run: help where the output goes, or a mistake.
+fn unparsed(said: clap::Error, words: &[String], session: &mut Session) -> Result<(), Failure> {
+    if !said.use_stderr() {
+        let text = said.render();
+        return Ok(match look::is_terminal() {
+            true => write!(session.out, "{}", text.ansi()),
+            false => write!(session.out, "{text}"),
+        }?);
+    }
+    let asks_json = session.globals.json || store_word::asks_json(words);
+    Err(Failure::Reported(messages::of_usage_with(said, None, asks_json)))
 }
 
 /// The failure of a script that Ctrl-C stopped.

@@ -159,8 +159,12 @@ pub(crate) struct Columns {
     /// The first column is the term that a row was found by.
     has_term: bool,
     keys: Vec<String>,
+    /// Keys are lists, of which each element is a column.
+    splits_keys: bool,
     paths: Vec<Path>,
     picked: Option<Vec<usize>>,
+    /// The elements of the key that rows are folded over: they have no values.
+    folded: Vec<usize>,
     hex: bool,
     values: Shown,
     /// For each column of the key, whether CSV cannot distinguish an absent element from an empty
@@ -195,7 +199,17 @@ impl Columns {
             _ => false,
         };
         let unclear_nulls = codec.element_types().unwrap_or_default().iter().map(unclear).collect();
-        Columns { has_term: false, keys, paths, picked: None, hex, values, unclear_nulls }
+        Columns {
+            has_term: false,
+            keys,
+            splits_keys: codec.element_types().is_some(),
+            paths,
+            picked: None,
+            folded: Vec::new(),
+            hex,
+            values,
+            unclear_nulls,
+        }
     }
 
     /// The same, with one column for each value that an import takes: `lww` gets one, not one per
@@ -247,28 +261,29 @@ impl Columns {
         Columns { has_term, ..self }
     }
 
-    /// Only the columns with these names, in this order, several in a text between commas. The name
-    /// of a field is all of its parts.
+    /// Only the columns with these names, in this order, several in a text between commas, each once.
+    /// The name of a field is all of its parts.
     pub(crate) fn pick(mut self, names: &[String]) -> Result<Columns, Failure> {
         if names.is_empty() {
             return Ok(self);
         }
         let all = self.all_names();
-        let mut picked = Vec::new();
+        let mut picked: Vec<usize> = Vec::new();
         for name in &column_names::split(names) {
             let parts = |(_, column): &(usize, &String)| {
                 column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
             };
             let parts: Vec<usize> = all.iter().enumerate().filter(parts).map(|(index, _)| index).collect();
-            match parts.is_empty() || all.contains(name) {
-                true => picked.push(self.find(name)?),
-                false => picked.extend(parts), // of a field
-            }
-        }
-        let folded = |index: &&usize| self.picked.as_ref().is_some_and(|before| !before.contains(index));
-        if let Some(&index) = picked.iter().find(folded) {
-            let name = &all[index];
-            return Err(Failure::Usage(format!("the column `{name}` is folded over: name it in --by, too")));
+            let named = match parts.is_empty() || all.contains(name) {
+                true => vec![self.find(name)?],
+                false => parts, // of a field
+            };
+            named.iter().try_for_each(|&index| self.check_kept(index))?;
+            named.into_iter().for_each(|index| {
+                if !picked.contains(&index) {
+                    picked.push(index);
+                }
+            });
         }
         self.picked = Some(picked);
         Ok(self)
@@ -280,18 +295,49 @@ impl Columns {
         if self.has_term && name == term_name(&all) {
             return Ok(TERM);
         }
-        all.iter().position(|known| known == name).ok_or_else(|| {
+        let found = all.iter().position(|known| known == name).ok_or_else(|| {
             let known: Vec<&str> = all.iter().map(String::as_str).collect();
             let hint = human::suggestion(name, &known);
             Failure::Usage(format!("the table has no column `{name}` ({hint})"))
-        })
+        })?;
+        self.check_kept(found).map(|()| found)
+    }
+
+    /// Refuses a column that rows are folded over.
+    fn check_kept(&self, index: usize) -> Result<(), Failure> {
+        match self.keys.get(index).filter(|_| self.folded.contains(&index)) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Failure::Usage(format!("the column `{name}` is folded over: name it in --by, too")))
+            }
+        }
     }
 
     /// Only these elements of the key, and the values.
     pub(crate) fn by(mut self, elements: &[usize]) -> Columns {
         let values = self.keys.len()..self.keys.len() + self.paths.len();
+        self.folded = (0..self.keys.len()).filter(|index| !elements.contains(index)).collect();
         self.picked = Some(elements.iter().copied().chain(values).collect());
         self
+    }
+
+    /// The elements of a key that are columns; none where it is one.
+    pub(crate) fn elements_of(&self, key: Datum) -> Result<Vec<Datum>, Datum> {
+        match key {
+            Datum::List(items) if self.splits_keys && items.len() == self.keys.len() => Ok(items),
+            key => Err(key),
+        }
+    }
+
+    /// The elements of a key, without those that are folded over.
+    pub(crate) fn elements_shown<'a>(&self, key: &'a Datum) -> Vec<&'a Datum> {
+        match key {
+            Datum::List(items) => {
+                let kept = items.iter().enumerate().filter(|(index, _)| !self.folded.contains(index));
+                kept.map(|(_, item)| item).collect()
+            }
+            key => vec![key],
+        }
     }
 
     /// The columns of the values.
@@ -401,7 +447,7 @@ impl Columns {
             return self.paths[path].find(value);
         }
         match key {
-            Datum::List(items) if items.len() == self.keys.len() => &items[index],
+            Datum::List(items) if self.splits_keys && items.len() == self.keys.len() => &items[index],
             // A key that is not of the table's type is shown whole, in the first column.
             one if index == 0 => one,
             _ => &Datum::Null,

@@ -32,7 +32,7 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 fn text(text: String) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in human::one_line(text).chars() {
-        if matches!(letter, '|' | '<' | '&' | '*' | '_' | '`' | '[') {
+        if matches!(letter, '\\' | '|' | '<' | '&' | '*' | '_' | '`' | '~' | '[') {
             escaped.push('\\');
         }
         escaped.push(letter);

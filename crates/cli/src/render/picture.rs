@@ -22,13 +22,15 @@ pub(crate) struct Drawing {
     name: String,
     is_sparkline: bool,
     width: usize,
+    is_empty: bool,
     group: Group,
 }
 
 /// Rows that are drawn together.
 #[derive(Default)]
 struct Group {
-    /// What all keys begin with.
+    /// What all keys begin with, and in words.
+    begin: Vec<Datum>,
     label: String,
     /// The last elements of the first key and of the last one.
     ends: Option<(String, String)>,
@@ -46,46 +48,46 @@ impl Drawing {
             Picture::Sparkline(name) => (name, true),
         };
         let (column, width) = (columns.find(name)?, width.unwrap_or(plot::WIDTH_USUAL));
-        Ok(Drawing { column, name: name.clone(), is_sparkline, width, group: Group::default() })
+        let (name, group) = (name.clone(), Group::default());
+        Ok(Drawing { column, name, is_sparkline, width, is_empty: true, group })
     }
 
     /// Takes a row.
     pub(crate) fn row(&mut self, out: &mut dyn Write, columns: &Columns, row: &Row) -> Result<(), Failure> {
+        self.is_empty = false;
         let value = match columns.field_of(self.column, row) {
             Datum::Null => None,
             field => Some(number(field).ok_or_else(|| {
                 Failure::Usage(format!("the column `{}` has {field}, which is no number to draw", self.name))
             })?),
         };
-        let mut elements: Vec<String> = match &row.key {
-            Datum::List(items) => {
-                items.iter().filter(|item| **item != Datum::Null).map(Datum::to_string).collect()
-            }
-            key => vec![key.to_string()],
-        };
+        let mut elements = columns.elements_shown(&row.key);
         if !self.is_sparkline {
-            self.group.bars.push((human::one_line(elements.join(" ")), value));
+            self.group.bars.push((words(&elements), value));
             let more = "more than 1,000 bars: choose rows (--limit, --prefix), or draw a sparkline (--spark)";
             return match self.group.bars.len() > BARS_MAX {
                 true => Err(Failure::Usage(more.to_owned())),
                 false => Ok(()),
             };
         }
-        let last = human::one_line(elements.pop().unwrap_or_default());
-        let label = human::one_line(elements.join(" "));
-        if self.group.ends.is_some() && label != self.group.label {
+        let last = words(elements.split_off(elements.len().saturating_sub(1)).as_slice());
+        if self.group.ends.is_some() && !self.group.begin.iter().eq(elements.iter().copied()) {
             self.end_group(out)?;
         }
         let first = self.group.ends.take().map_or_else(|| last.clone(), |(first, _)| first);
         self.group.places.push(last.clone());
         self.group.ends = Some((first, last));
-        self.group.label = label;
+        self.group.label = words(&elements);
+        self.group.begin = elements.into_iter().cloned().collect();
         self.group.values.push(value);
         Ok(())
     }
 
-    /// Draws what is left.
+    /// Draws what is left; where there is no row, it is said.
     pub(crate) fn finish(mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.is_empty {
+            return Ok(writeln!(out, "(0 rows)")?);
+        }
         if self.is_sparkline {
             return self.end_group(out);
         }
@@ -107,4 +109,10 @@ impl Drawing {
         writeln!(out, "{}", plot::sparkline(&signs, self.width).trim_end())?;
         Ok(())
     }
+}
+
+/// Elements of a key as a label.
+fn words(elements: &[&Datum]) -> String {
+    let shown = elements.iter().filter(|element| ***element != Datum::Null);
+    human::one_line(shown.map(ToString::to_string).collect::<Vec<_>>().join(" "))
 }

@@ -141,46 +141,68 @@ pub(crate) fn span(values: &[Option<f64>]) -> String {
 }
 
 /// A histogram of numbers of which any quantile is known. Bins are equally wide, or grow by a
-/// factor where the numbers span several orders of magnitude.
+/// factor where the numbers span several orders of magnitude; what is infinite has its own.
 pub(crate) fn histogram(count: u64, quantile: impl Fn(f64) -> f64, width: usize) -> Vec<String> {
-    let (least, largest) = (quantile(0.0), quantile(1.0));
-    let bins = if least < largest { BINS.min(usize::try_from(count).unwrap_or(BINS).max(1)) } else { 1 };
-    let grows = least > 0.0 && largest / least > WIDE;
-    let edge = |bin: usize| {
-        let share = bin as f64 / bins as f64;
-        if grows { least * (largest / least).powf(share) } else { least + (largest - least) * share }
-    };
-    let below = |value: f64| {
+    // Between which two shares of the numbers those begin that are not below a value.
+    let around = |value: f64| {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..40 {
             let middle = 0.5 * (low + high);
             if quantile(middle) < value { low = middle } else { high = middle }
         }
-        high
+        (low, high)
     };
-    let mut shares: Vec<f64> = (1..bins).map(|bin| below(edge(bin))).collect();
-    shares.push(1.0);
-    let mut before = 0.0;
+    let first = if quantile(0.0) < f64::MIN { around(f64::MIN).1 } else { 0.0 };
+    let last = if quantile(1.0) > f64::MAX { around(f64::INFINITY).0 } else { 1.0 };
+    let number_of = |share: f64| Some((share * count as f64).round().max(0.0));
     let mut rows = Vec::new();
-    for (bin, share) in shares.into_iter().enumerate() {
-        let from = format!("{} to {}", figures::rounded(edge(bin)), figures::rounded(edge(bin + 1)));
-        rows.push((from, Some(((share - before) * count as f64).round().max(0.0))));
-        before = share;
+    if first > 0.0 {
+        rows.push(("-inf".to_owned(), number_of(first)));
+    }
+    let (least, largest) = (quantile(first), quantile(last));
+    if least.is_finite() && largest.is_finite() {
+        let edges = edges(least, largest, (last - first) * count as f64);
+        let mut before = first;
+        for (bin, two) in edges.windows(2).enumerate() {
+            let share = if bin + 2 == edges.len() { last } else { around(two[1]).1 };
+            let label = format!("{} to {}", figures::rounded(two[0]), figures::rounded(two[1]));
+            rows.push((label, number_of(share - before)));
+            before = share;
+        }
+    }
+    if last < 1.0 {
+        rows.push(("inf".to_owned(), number_of(1.0 - last)));
     }
     bars(&rows, width)
+}
+
+/// Where the bins of so many finite numbers begin, and where the last one ends.
+fn edges(least: f64, largest: f64, count: f64) -> Vec<f64> {
+    let bins = if least < largest { BINS.min(count.round() as usize).max(1) } else { 1 };
+    let grows = least > 0.0 && largest / least > WIDE;
+    let edge = |bin: usize| {
+        let share = bin as f64 / bins as f64;
+        match largest - least {
+            _ if bin == bins => largest,
+            _ if grows => least * (largest / least).powf(share),
+            range if range.is_finite() => least + range * share,
+            _ => least * (1.0 - share) + largest * share,
+        }
+    };
+    (0..=bins).map(edge).collect()
 }
 
 /// What `stats` knows of how numbers are spread: from the smallest to the largest a line, a box of
 /// one standard deviation around the mean, and the mean.
 pub(crate) fn spread((least, mean, largest): (f64, f64, f64), deviation: f64, width: usize) -> [String; 2] {
     let cells = width.saturating_sub(2).clamp(20, 100);
-    let place = |value: f64| match largest > least {
-        true => ((value - least) / (largest - least) * (cells - 1) as f64)
-            .round()
-            .clamp(0.0, (cells - 1) as f64) as usize,
-        false => 0,
+    let place = |value: f64| match (value / 2.0 - least / 2.0) / (largest / 2.0 - least / 2.0) {
+        _ if largest <= least => 0,
+        _ if value >= largest => cells - 1, // also where both are infinite
+        share => (share * (cells - 1) as f64).round().clamp(0.0, (cells - 1) as f64) as usize,
     };
-    let (low, high) = (place(mean - deviation), place(mean + deviation));
+    let around = if deviation.is_nan() { 0.0 } else { deviation };
+    let (low, high) = (place(mean - around), place(mean + around));
     let sign = |cell: usize| match cell {
         cell if cell == place(mean) => '●',
         cell if (low..=high).contains(&cell) => '█',

@@ -46,6 +46,7 @@ pub(crate) enum Layout {
 /// What the layout depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
+    /// The width that it has in any case.
     pub(crate) name: usize,
     pub(crate) cells: usize,
     /// Its texts are never cut.
@@ -79,7 +80,8 @@ impl Sheet {
         Sheet { header, look, layout: look.is_upright.then_some(Layout::Upright), widths, rows: 0 }
     }
 
-    /// Writes a page of rows; the first one decides how the columns stand.
+    /// Writes a page of rows. Columns get wider where its texts are longer than those before, so
+    /// that no key is cut that fits; once rows are upright, all others are.
     pub(crate) fn page<D: Borrow<Datum>>(&mut self, out: &mut dyn Write, rows: &[Vec<D>]) -> io::Result<()> {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0).max(self.header.len());
         self.header.resize(columns, String::new()); // a last column may have no name
@@ -93,8 +95,10 @@ impl Sheet {
         };
         let figures: Vec<bool> = (0..columns).map(|index| all(index, is_number)).collect();
         let whole: Vec<bool> = (0..columns).map(|index| all(index, is_number_or_time)).collect();
-        let layout =
-            self.layout.take().unwrap_or_else(|| layout(&self.measure(&texts, &whole), self.look.width));
+        let layout = match self.layout.take() {
+            Some(Layout::Upright) => Layout::Upright,
+            _ => layout(&self.measure(&texts, &whole), self.look.width),
+        };
         match &layout {
             Layout::Upright => {
                 let is_whole = |row: usize, index: usize| is_number_or_time(rows[row][index].borrow());
@@ -119,7 +123,7 @@ impl Sheet {
         let columns = self.header.iter().zip(whole).enumerate();
         columns
             .map(|(index, (name, &is_whole))| Measured {
-                name: measure_text_width(name),
+                name: measure_text_width(name).max(self.widths[index]), // what it has, it keeps
                 cells: cells(index),
                 is_whole,
             })

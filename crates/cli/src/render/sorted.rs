@@ -53,7 +53,8 @@ impl Sorted {
     }
 }
 
-/// How two values compare: numbers by their value, all others by their text.
+/// How two values compare: numbers by their value, then texts, then all others. It is a total
+/// order, also of values of different kinds, which a column of JSON may have.
 pub(crate) fn compare(one: &Datum, two: &Datum) -> Ordering {
     match (one, two) {
         (Datum::Int(one), Datum::Int(two)) => one.cmp(two),
@@ -62,11 +63,33 @@ pub(crate) fn compare(one: &Datum, two: &Datum) -> Ordering {
             let first = one.iter().zip(two).map(|(one, two)| compare(one, two)).find(|order| order.is_ne());
             first.unwrap_or(one.len().cmp(&two.len()))
         }
-        (one, two) => match (number(one), number(two)) {
-            (Some(one), Some(two)) => one.total_cmp(&two),
+        (one, two) => rank(one).cmp(&rank(two)).then_with(|| match (sized(one), sized(two)) {
+            (Some(one), Some(two)) => one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)),
             _ => one.to_string().cmp(&two.to_string()),
-        },
+        }),
     }
+}
+
+/// The kinds of values in their order.
+fn rank(datum: &Datum) -> u8 {
+    match datum {
+        Datum::Null => 0,
+        Datum::Int(_) | Datum::Float(_) | Datum::Number(_) => 1,
+        Datum::Text(_) => 2,
+        Datum::Bool(_) | Datum::Bytes(_) | Datum::Map(_) => 3,
+        Datum::List(_) => 4,
+    }
+}
+
+/// A number as a double, and as a whole number, which tells apart those that round to one double.
+fn sized(datum: &Datum) -> Option<(f64, i128)> {
+    let rounded = number(datum)?;
+    let whole = match datum {
+        Datum::Int(value) => *value,
+        Datum::Number(text) => text.parse().unwrap_or(rounded as i128),
+        _ => rounded as i128,
+    };
+    Some((rounded, whole))
 }
 
 /// A value as a number, if it is one.
@@ -78,3 +101,7 @@ pub(crate) fn number(datum: &Datum) -> Option<f64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "sorted/tests.rs"]
+mod tests;

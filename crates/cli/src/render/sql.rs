@@ -1,7 +1,7 @@
 //! Rows as statements of SQL, as SQLite, DuckDB and PostgreSQL read them, bytes as SQLite does.
-//! Numbers keep all their digits here. A backslash is itself, as the standard says.
+//! Numbers keep all their digits here. A backslash is itself, as the standard says. SQLite ends a
+//! statement at a zero byte: a text that has one is written as its bytes.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use folddb::{Datum, datum};
@@ -28,16 +28,15 @@ fn literal(datum: &Datum) -> String {
         Datum::Float(value) if value.is_nan() => "'NaN'".to_owned(),
         Datum::Float(value) => if *value > 0.0 { "'Infinity'" } else { "'-Infinity'" }.to_owned(),
         Datum::Int(_) | Datum::Number(_) => datum.to_string(),
+        Datum::Text(text) if text.contains('\0') => format!("cast({} as text)", in_hex(text.as_bytes())),
         Datum::Text(text) => quoted(text, '\''),
-        Datum::Bytes(bytes) => {
-            bytes.iter().fold(String::from("X'"), |mut hex, byte| {
-                let put = write!(hex, "{byte:02x}");
-                debug_assert!(put.is_ok(), "writing to memory does not fail");
-                hex
-            }) + "'"
-        }
+        Datum::Bytes(bytes) => in_hex(bytes),
         other => quoted(&datum::json::text_of(other), '\''),
     }
+}
+
+fn in_hex(bytes: &[u8]) -> String {
+    format!("X'{}'", &datum::hex(bytes)["0x".len()..])
 }
 
 /// A text between quotes, which are doubled in it.

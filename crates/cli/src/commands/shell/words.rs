@@ -10,12 +10,14 @@ use rustyline::{Context, Helper};
 
 use super::line::{self, Typing};
 use crate::args::{Cli, RangeArgs};
+use crate::human;
 use crate::ranges;
 use crate::render::columns::Columns;
 use crate::session::is_reserved;
 
 /// Verbs that do not apply in a shell.
-const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
+const OUTSIDE: [&str; 9] =
+    ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw", "bench"];
 
 /// Most elements of keys that are looked up for one completion.
 const SEEKS_MAX: usize = 200;
@@ -89,6 +91,18 @@ pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bo
     }
 }
 
+/// The words before the one that is typed, and how much of that is an option before its value, as in
+/// `--columns=a,b`: the option is the last of the words then.
+pub(crate) fn behind_equals(words: &[String], typed: &str) -> (Vec<String>, usize) {
+    match typed.split_once('=') {
+        Some((option, _)) if option.starts_with("--") => {
+            let words = words.iter().cloned().chain([option.to_owned()]).collect();
+            (words, option.len() + 1)
+        }
+        _ => (words.to_vec(), 0),
+    }
+}
+
 /// The values that an option takes which is typed last, if it takes one that names nothing in a
 /// store; none are known if they are no few words.
 pub(crate) fn values(program: &Command, words: &[String]) -> Option<Vec<String>> {
@@ -153,7 +167,7 @@ pub(crate) fn names(store: &Store, wanted: Wanted, typed: &str) -> Vec<String> {
 
 /// Whether a word completes what is typed. What a terminal would obey, and not show, is not shown.
 pub(crate) fn is_shown(word: &str, typed: &str) -> bool {
-    word.starts_with(typed) && !word.contains(char::is_control)
+    word.starts_with(typed) && !word.contains(human::is_obeyed)
 }
 
 /// The elements of keys that are there after some others, each found by one seek.
@@ -215,8 +229,9 @@ impl Completer for Words {
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let begun = line::commands_of(&line[..at]).pop().unwrap_or_default();
         let typing = Typing::of(begun, "");
-        let (words, typed) = (&typing.before, typing.word.as_str());
-        let known = match (wanted_in(&self.store, words, typed), values(&self.command, words)) {
+        let (words, value_at) = behind_equals(&typing.before, &typing.word);
+        let (option, typed) = typing.word.split_at(value_at);
+        let known = match (wanted_in(&self.store, &words, typed), values(&self.command, &words)) {
             (Wanted::Table | Wanted::Key { .. }, Some(values)) => values,
             (Wanted::File, _) => return self.files.complete(line, at, context),
             (Wanted::Verb, _) => self.verbs.clone(),
@@ -226,7 +241,8 @@ impl Completer for Words {
         let fits = known.into_iter().filter(|word| is_shown(word, typed));
         Ok((
             at - begun.len() + typing.begin,
-            fits.map(|word| Pair { replacement: format!("{} ", quoted(&word)), display: word }).collect(),
+            fits.map(|word| Pair { replacement: format!("{option}{} ", quoted(&word)), display: word })
+                .collect(),
         ))
     }
 }

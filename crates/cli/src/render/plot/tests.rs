@@ -77,3 +77,30 @@ fn a_spread_shows_the_mean_and_what_is_around_it() {
     assert_eq!(line, "├─────████●████─────┤");
     assert_eq!(words, "0 to 10, mean 5, deviation 2");
 }
+
+#[test]
+fn a_histogram_has_bins_of_their_own_for_what_is_infinite() {
+    fn counted(numbers: &[f64]) -> Vec<String> {
+        let rank = |q: f64| ((q * numbers.len() as f64).ceil() as usize).clamp(1, numbers.len()) - 1;
+        let lines = histogram(numbers.len() as u64, |q| numbers[rank(q)], 40);
+        let bare =
+            |line: &String| line.replace(['█', '▌'], "").split_whitespace().collect::<Vec<_>>().join(" ");
+        lines.iter().map(bare).collect()
+    }
+    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+    assert_eq!(counted(&[low, high]), ["-inf 1", "inf 1"]);
+    assert_eq!(counted(&[high]), ["inf 1"]);
+    let shown = counted(&[low, low, 1.0, 3.0, 3.0, high]);
+    assert_eq!(shown, ["-inf 2", "1 to 1.667 1", "1.667 to 2.333 0", "2.333 to 3 2", "inf 1"]);
+    // The range of all doubles is more than a double can be.
+    assert_eq!(counted(&[f64::MIN, f64::MAX]), ["-1.797693e308 to 0 1", "0 to 1.797693e308 1"]);
+}
+
+#[test]
+fn a_spread_may_be_as_wide_as_numbers_go() {
+    let [line, words] = spread((-1e308, 0.0, 1e308), f64::INFINITY, 23);
+    assert_eq!(line, "██████████●██████████");
+    assert_eq!(words, "-1e308 to 1e308, mean 0, deviation inf");
+    let [line, _] = spread((3.0, f64::INFINITY, f64::INFINITY), f64::NAN, 22);
+    assert_eq!(line, "├──────────────────●");
+}

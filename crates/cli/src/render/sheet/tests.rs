@@ -23,6 +23,21 @@ fn a_header_stands_once_and_columns_stay_where_they_are() {
 }
 
 #[test]
+fn what_fits_is_not_cut_on_later_pages() {
+    let (short, long) = ([row("a", "x", 1.0)], [row("a-longer-key-1", "what was said", 2.0)]);
+    let shown = text(Some(40), &[&short, &long, &short]);
+    assert_eq!(
+        shown,
+        "key  said  mean\n────────────────\na    x        1\n\
+         a-longer-key-1  what was said     2\na               x                 1\n"
+    );
+    // What is still too long is cut, and no line is wider than the screen.
+    let shown = text(Some(30), &[&long, &[row("b", &"at length ".repeat(9), 123456.0)]]);
+    assert!(shown.lines().all(|line| measure_text_width(line) <= 30), "{shown}");
+    assert!(shown.contains("── 2 ──\nkey   b\nsaid  at length at length at …\n"), "{shown}");
+}
+
+#[test]
 fn a_last_column_may_have_no_name() {
     let mut rows = [row("a", "b", 1.0)];
     rows[0].push(Datum::Text("a remark".to_owned()));

@@ -12,6 +12,7 @@ fn every_value_is_a_literal_that_says_all_of_it() {
         (Datum::Float(f64::NEG_INFINITY), "'-Infinity'"),
         (Datum::Float(f64::NAN), "'NaN'"),
         (text("it's; \"so\""), "'it''s; \"so\"'"),
+        (text("a\0'"), "cast(X'610027' as text)"),
         (Datum::Bytes(vec![0, 255]), "X'00ff'"),
         (Datum::List(vec![text("a'b"), Datum::Int(1)]), "'[\"a''b\",1]'"),
     ] {
