@@ -256,10 +256,11 @@ impl Aside {
         self.waiting_bytes
     }
 
-    /// Where it ends; none if nothing is in it, or it is a pipe.
+    /// Where it ends; none if it is a pipe. A record says so also if nothing is in it yet: rows may
+    /// have been written ahead, and are cut.
     pub(crate) fn kept(&self) -> Option<Kept> {
         let (path, content) = (self.path.clone()?, self.written.content());
-        (content.bytes > 0).then_some(Kept { path, bytes: content.bytes, hash: content.hash })
+        Some(Kept { path, bytes: content.bytes, hash: content.hash })
     }
 
     /// What is written.

@@ -240,7 +240,8 @@ impl BadRows {
             let advice = "if the file is in Latin-1: iconv -f LATIN1 -t UTF-8 FILE | folddb import … -";
             lines.push(advice.to_owned());
         }
-        let beside = self.asides.iter().skip(1).filter(|aside| aside.kept().is_some());
+        let has_rows = |aside: &&Aside| aside.kept().is_some_and(|kept| kept.bytes > 0);
+        let beside = self.asides.iter().skip(1).filter(has_rows);
         let beside: Vec<&str> = beside.map(Aside::name).collect();
         if !beside.is_empty() {
             let files = beside.join(", ");
