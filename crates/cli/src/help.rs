@@ -66,8 +66,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 fn not_text(words: &[OsString], command: &mut Command) -> clap::Error {
     let word = words.iter().find(|word| word.to_str().is_none()).map(OsString::as_os_str).unwrap_or_default();
     let message = format!(
-        "{word:?} is not UTF-8 text, as keys, values and names of files of rows are (rename the file, or give it on \
-         stdin, as `-`)"
+        "{word:?} is not UTF-8 text, as keys, values and names of files of rows are \
+         (rename the file, or give it on stdin, as `-`)"
     );
     command.error(ErrorKind::InvalidUtf8, message)
 }

@@ -113,7 +113,8 @@ impl Session {
             return ask_by_editor(question);
         }
         let mut prompt = io::stderr();
-        let _ = write!(prompt, "{question}").and_then(|()| prompt.flush()); // who cannot see it may still answer
+        // Who cannot see it may still answer.
+        let _ = write!(prompt, "{question}").and_then(|()| prompt.flush());
         let Some(lines) = &self.typed else {
             let mut answer = String::new();
             return io::stdin().read_line(&mut answer).map(|_| answer);

@@ -59,6 +59,21 @@ fn at_the_prompt_of_the_shell_it_is_asked_too() {
 }
 
 #[test]
+fn ctrl_c_at_the_question_of_the_prompt_is_a_no_and_takes_no_line_with_it() {
+    let place = Place::new();
+    make(&place);
+    let Some(mut screen) = Screen::of(&place, &format!("TERM=xterm exec {FOLDDB} shell s")) else { return };
+    screen.shows("folddb> ", 1);
+    screen.press("drop t\r");
+    screen.shows("drop table t with 2 records? [y/N] ", 1);
+    screen.press("\x03");
+    screen.shows("folddb: table t is not dropped", 1);
+    screen.press("count t; exit\r");
+    screen.shows("\n2\r\n", 1);
+    screen.ends_well();
+}
+
+#[test]
 fn nothing_is_asked_with_yes_nor_without_a_terminal() {
     let place = Place::new();
     make(&place);
