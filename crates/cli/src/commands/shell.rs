@@ -257,8 +257,8 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Runs the commands of a line. Only a closed output ends the shell, unless it is a script: what
-    /// follows may write to the store.
+    /// Runs the commands of a line. Only a closed output ends the shell, unless it is a script:
+    /// what follows may write to the store.
     fn line(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
         for command in commands_of(line) {
             match self.one(command, session)? {

@@ -24,12 +24,11 @@
 //! that does not close; unless it is said that they are text. Any other field of many lines is
 //! taken, and noted, as is one of few lines that are all like rows.
 //!
-//! A record that is wholly in the buffer, on one line, is found at once (`delimited/at_once.rs`). Any
-//! other is read field by field.
+//! **Two ways.** A record that is wholly in the buffer, on one line, and whose quotes are around
+//! whole fields, or doubled in one, is found at once: its fields are places in the buffer
+//! ([`Records::take_at_once`]). Any other is read field by field.
 
 mod marks;
-mod at_once;
-mod stray;
 
 use std::io::{self, BufRead, Read};
 
@@ -40,10 +39,14 @@ use crate::import::row::BYTE_ORDER_MARK;
 use crate::import::tape::{Content, Tape};
 
 use marks::Marks;
-use stray::InField;
 
 /// A field of more lines than this is noted, and one of fewer if they are like rows.
 pub(crate) const FIELD_LINES_MAX: u64 = 4;
+
+/// So many lines in a quote are rows where a row has two fields only.
+const ROWS_OF_TWO_FIELDS_MIN: usize = 50;
+/// What follows a quoted field of many lines on its last line is looked at up to so many bytes.
+const LAST_LINE_MAX: usize = 1 << 16;
 
 /// The result of reading the next record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,15 @@ enum FieldEnd {
         closes: Option<u64>,
     },
     TooLong,
+}
+
+/// Lines of a quoted field that are like rows.
+#[derive(Clone, Copy)]
+struct InField {
+    /// The text ends within the last one.
+    is_undecided: bool,
+    /// They have so many fields, or are so many, that they are no text.
+    are_surely: bool,
 }
 
 /// Where a field of many lines is.
@@ -421,6 +433,96 @@ impl Records {
         found
     }
 
+    /// Finds the fields of the next record, and its end; none if it is not on one line that is
+    /// here, or has other quotes than around whole fields and doubled ones inside.
+    fn take_at_once(&mut self) -> Option<usize> {
+        self.places.clear();
+        self.unquoted.clear();
+        let mut at = self.begin;
+        loop {
+            let next = match (*self.text.get(at)?, self.dialect.quote) {
+                (byte, Some(quote)) if byte == quote => self.take_quoted_at_once(at + 1, quote)? + 1,
+                _ => self.take_bare_at_once(at)?,
+            };
+            match *self.text.get(next)? {
+                byte if byte == self.dialect.delimiter => at = next + 1,
+                byte if is_line_end(byte) => return Some(next),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Finds the field that begins here; the place of the delimiter or line end behind it.
+    #[inline]
+    fn take_bare_at_once(&mut self, begin: usize) -> Option<usize> {
+        let mut end = self.marks.next(&self.text, begin)?;
+        while Some(self.text[end]) == self.dialect.quote {
+            end = self.marks.next(&self.text, end + 1)?;
+        }
+        self.places.push(Place { begin, end, is_unquoted: false });
+        Some(end)
+    }
+
+    /// Finds the field that begins here, behind its quote; the place of the closing one.
+    #[inline]
+    fn take_quoted_at_once(&mut self, begin: usize, quote: u8) -> Option<usize> {
+        let (mut end, mut has_doubled) = (begin, false);
+        let escape = self.dialect.escape;
+        loop {
+            end = self.marks.next(&self.text, end)?;
+            match self.text[end] {
+                byte if byte == quote
+                    && escape.is_some_and(|sign| is_escaped(&self.text[begin..end], sign)) =>
+                {
+                    end += 1;
+                }
+                byte if byte == quote && *self.text.get(end + 1)? == quote => {
+                    has_doubled = true;
+                    end += 2;
+                }
+                byte if byte == quote => break,
+                b'\n' => return None,
+                _ => end += 1,
+            }
+        }
+        let place = match (escape, has_doubled) {
+            (Some(sign), _) if memchr::memchr(sign, &self.text[begin..end]).is_some() => {
+                self.unescape(begin, end, (quote, sign))
+            }
+            (_, false) => Place { begin, end, is_unquoted: false },
+            (_, true) => self.unquote(begin, end, quote),
+        };
+        self.places.push(place);
+        Some(end)
+    }
+
+    /// Copies a field with single quotes for doubled ones.
+    fn unquote(&mut self, begin: usize, end: usize, quote: u8) -> Place {
+        let start = self.unquoted.len();
+        let mut rest = &self.text[begin..end];
+        while let Some(at) = memchr::memchr(quote, rest) {
+            self.unquoted.extend_from_slice(&rest[..=at]);
+            rest = &rest[at + 2..];
+        }
+        self.unquoted.extend_from_slice(rest);
+        Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
+    }
+
+    /// The same, of a field in which a sign escapes quotes and itself.
+    fn unescape(&mut self, begin: usize, end: usize, (quote, sign): (u8, u8)) -> Place {
+        let start = self.unquoted.len();
+        let mut rest = &self.text[begin..end];
+        while let Some(at) = memchr::memchr2(quote, sign, rest) {
+            self.unquoted.extend_from_slice(&rest[..at]);
+            let is_pair = rest.get(at + 1).is_some_and(|&next| next == quote || next == sign);
+            let at = at + usize::from(is_pair);
+            self.unquoted.push(rest[at]);
+            rest = &rest[at + 1..];
+        }
+        self.unquoted.extend_from_slice(rest);
+        Place { begin: start, end: self.unquoted.len(), is_unquoted: true }
+    }
+
     /// Takes the field at `at`, which moves to its end.
     fn take_field(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<FieldEnd> {
         self.field.clear();
@@ -460,6 +562,41 @@ impl Records {
             self.tear(opened_at, *at);
         }
         self.take_bare(at)
+    }
+
+    /// Whether the lines of the field that has been read, and that closes before `at`, are rows
+    /// between two stray quotes: the first and the last one, with what is around the field, have as
+    /// many fields as a row, and so have nine of ten between them. A text that was quoted seldom
+    /// has, nor has a table in a field, which comes beside the other fields.
+    fn rows_in_field(&mut self, at: usize) -> io::Result<Option<InField>> {
+        let Some(width) = self.width else { return Ok(None) };
+        let mut end = at;
+        while self.byte(end)?.is_some_and(|byte| !is_line_end(byte)) && end < at + LAST_LINE_MAX {
+            end += 1;
+        }
+        let is_undecided = self.byte(end)?.is_none();
+        let delimiter = self.dialect.delimiter;
+        let fields = |text: &[u8]| memchr::memchr_iter(delimiter, text).count() + 1;
+        let mut lines = self.field.split(|&byte| byte == b'\n');
+        let (Some(first), Some(last)) = (lines.next(), lines.next_back()) else { return Ok(None) };
+        let behind = &self.text[self.begin + at..self.begin + end];
+        if self.record.len() + fields(first) != width || fields(last) + fields(behind) - 1 != width {
+            return Ok(None);
+        }
+        // Two fields, and one delimiter, many a line of text has.
+        let has_both =
+            |line: &[u8]| width > 2 || !line.starts_with(&[delimiter]) && !line.ends_with(&[delimiter]);
+        let is_row = |line: &[u8]| fields(line) == width && has_both(line);
+        let (rows, lines) =
+            lines.fold((0, 0), |(rows, lines), line| (rows + usize::from(is_row(line)), lines + 1));
+        let are_surely = width > 2 || rows >= ROWS_OF_TWO_FIELDS_MIN;
+        Ok((rows * 10 >= lines * 9).then_some(InField { is_undecided, are_surely }))
+    }
+
+    /// Whether a delimiter in the field that has been read has a blank behind it, as a comma in a
+    /// text has.
+    fn has_blanks_as_in_text(&self) -> bool {
+        memchr::memmem::find(&self.field, &[self.dialect.delimiter, b' ']).is_some()
     }
 
     /// The field that opens at one place, and closes before another, is as it is in the text.
@@ -632,6 +769,11 @@ impl Records {
 fn lines_in(text: &[u8]) -> u64 {
     let whole = text.strip_suffix(b"\n").unwrap_or(text);
     memchr::memchr_iter(b'\n', whole).count() as u64
+}
+
+/// Whether what comes behind this text is escaped by a sign, which also escapes itself.
+fn is_escaped(text: &[u8], sign: u8) -> bool {
+    text.iter().rev().take_while(|&&byte| byte == sign).count() % 2 == 1
 }
 
 /// A reader that has nothing yet.

@@ -261,8 +261,8 @@ impl Columns {
         Columns { has_term, ..self }
     }
 
-    /// Only the columns with these names, in this order, several in a text between commas, each once.
-    /// The name of a field is all of its parts.
+    /// Only the columns with these names, in this order, several in a text between commas, each
+    /// once. The name of a field is all of its parts.
     pub(crate) fn pick(mut self, names: &[String]) -> Result<Columns, Failure> {
         if names.is_empty() {
             return Ok(self);

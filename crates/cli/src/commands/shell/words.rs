@@ -91,8 +91,8 @@ pub(crate) fn wanted(words: &[String], word: &str, is_table: impl Fn(&str) -> bo
     }
 }
 
-/// The words before the one that is typed, and how much of that is an option before its value, as in
-/// `--columns=a,b`: the option is the last of the words then.
+/// The words before the one that is typed, and how much of that is an option before its value, as
+/// in `--columns=a,b`: the option is the last of the words then.
 pub(crate) fn behind_equals(words: &[String], typed: &str) -> (Vec<String>, usize) {
     match typed.split_once('=') {
         Some((option, _)) if option.starts_with("--") => {
