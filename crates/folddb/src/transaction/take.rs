@@ -48,7 +48,7 @@ impl<K: Key, V: Value> Table<K, V> {
     /// ```
     /// # use folddb::{Options, Rules, Store};
     /// # let store = Store::in_memory(Options::default())?;
-    /// let pending = store.table("pending", Rules::sorted::<String, u64>().sum())?;
+    /// let pending = store.table("pending", Rules::sorted::<String, u64>().fold("sum:u64"))?;
     /// pending.fold("ann", &3)?;
     /// pending.fold("ann", &4)?;
     /// assert_eq!(pending.take("ann")?, Some(7));
