@@ -214,7 +214,12 @@ fn a_file_is_in_once_also_after_kills_and_under_another_name() {
     );
     std::fs::rename(place.path().join("many.parquet"), place.path().join("renamed")).expect("renamed");
     let again = place.run(&[&words[..3], &["renamed"], &words[4..]].concat());
-    assert!(again.code == 0 && (again.out + &again.err).contains("is in already, with 400,000 rows"));
+    let said = again.out + &again.err;
+    assert!(
+        again.code == 0 && said.contains("is in already as many.parquet, with 400,000 rows"),
+        "{}: {said}",
+        again.code
+    );
 }
 
 #[test]
